@@ -17,8 +17,8 @@ from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import doubts, read_summary
-from cascadebai_cli.store.trials import quantiles_of, read_trials, times_of
+from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
+from cascadebai_cli.store.trials import read_trials, times_of
 from cascadebai_cli.study.cells import weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of

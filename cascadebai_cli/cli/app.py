@@ -116,7 +116,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def root(
+def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,

@@ -110,7 +110,6 @@ OneLearner = Annotated[
     str | None,
     typer.Option("--learner", "--learners", autocompletion=_names_under("learners"), help="Only this learner."),
 ]
-BackendName = Literal["loky", "dask", "sequential"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
 _LONGEST_PATH = 4095

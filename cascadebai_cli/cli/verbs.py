@@ -9,7 +9,6 @@ import typer
 
 from cascadebai_cli.cli.console import Terminal, debugger, end_with, say, tell
 from cascadebai_cli.cli.options import (
-    BackendName,
     Config,
     Format,
     Jobs,
@@ -160,7 +159,7 @@ def sweep(
     settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
-    backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
+    backend: Annotated[Literal["loky", "dask", "sequential"], typer.Option(help="Where trials run.")] = "loky",
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, with --backend dask.")
     ] = None,
@@ -191,7 +190,7 @@ def sweep(
     if fresh + dry_run + status + collect > 1:
         raise ConfigError("--fresh, --dry-run, --status and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
-    part = {"shard": work.shard_of(shard)} if shard is not None else {}
+    part = {"shard": work.Shard.named(shard)} if shard is not None else {}
     given = work.Given(trials, seed, max_steps, plugin or (), settings or ())
     request = work.Request(config, out, given, **part, packed=packed)
     watch = Terminal(quiet=quiet)

@@ -20,12 +20,11 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
 )
-from cascadebai_cli.engines.lucb import ENTRIES, ends_at_click, ranked
+from cascadebai_cli.engines.lucb import ENTRIES, ranked
 from cascadebai_cli.learners.protocol import Batched
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -38,8 +37,9 @@ def run_batches(jobs: Sequence[Job[Batched]], enough: HasEnough = never) -> Runs
     """Run trials, those of one rule and one length of batches side by side."""
     return run_in_blocks(
         jobs,
-        lambda job: (job.learner.rule, job.learner.batch),
-        largest_block(jobs, _ROWS, ENTRIES),
+        lambda job: (job.learner.rule.L, job.learner.rule, job.learner.batch),
+        _ROWS,
+        ENTRIES,
         lambda part: _Batches(part).run(enough),
         enough,
     )
@@ -145,7 +145,7 @@ class _Clicks:
     """Where the looks and clicks of a row come from."""
 
     def __init__(self, job: Job[Batched]) -> None:
-        self.stack, self.looks, self.ends_at_click = job.stack, job.looks, ends_at_click(job)
+        self.stack, self.looks, self.ends_at_click = job.stack, job.looks, job.ends_at_click
         self.shuffled = job.feedback.shuffled
 
     def drawn(self, items: IntArray, T: IntArray, steps: int) -> tuple[list[int], list[int]]:

@@ -124,30 +124,37 @@ class Job(Generic[_AnyLearner]):
         """The cap as a number, `NO_CAP` if there is none."""
         return NO_CAP if self.max_steps is None else self.max_steps
 
+    @property
+    def ends_at_click(self) -> bool:
+        """Whether a click ends the step; lists whose places are looked at by chance may be read as a whole."""
+        return self.feedback.ends_at_click if self.looks is None else self.feedback.name == CASCADING.name
+
 
 def block_size(L: int, rows: int, entries: int) -> int:
     """Return how many trials of `L` items make a block: at most `rows`, with at most `entries` items together."""
     return max(1, min(rows, entries // L))
 
 
-def largest_block(jobs: Sequence[Job[Any]], rows: int, entries: int) -> int:
-    """Return `block_size` for the longest list of items among the jobs."""
-    return block_size(max((job.learner.rule.L for job in jobs), default=1), rows, entries)
-
-
 def run_in_blocks(
     jobs: Sequence[Job[_AnyLearner]],
-    kind: Callable[[Job[_AnyLearner]], tuple[object, ...]],
-    most: int,
+    kind: Callable[[Job[_AnyLearner]], tuple[int, *tuple[object, ...]]],
+    rows: int,
+    entries: int,
     run: Callable[[Sequence[Job[_AnyLearner]]], Runs],
     enough: HasEnough = never,
 ) -> Runs:
-    """Run jobs of equal `kind` side by side, at most `most` at a time; those whose turn has not come are paused."""
-    groups: dict[tuple[object, ...], list[int]] = {}
+    """Run jobs of equal `kind` side by side, as many as make a block; those whose turn has not come are paused.
+
+    Args:
+        kind: returns what the jobs of a block have in common, their number of items first.
+        rows, entries: as for `block_size`.
+    """
+    groups: dict[tuple[int, *tuple[object, ...]], list[int]] = {}
     for place, job in enumerate(jobs):
         groups.setdefault(kind(job), []).append(place)
     begun = False
-    for members in groups.values():
+    for (L, *_), members in groups.items():
+        most = block_size(L, rows, entries)
         for start in range(0, len(members), most):
             part = [jobs[i] for i in members[start : start + most]]
             done = enumerate(Paused(job.steps) for job in part) if begun and enough() else run(part)

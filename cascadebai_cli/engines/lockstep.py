@@ -15,13 +15,12 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
     run_of,
 )
-from cascadebai_cli.engines.lookahead import NEVER, LookState, Window, clicks_ahead, leap, look_ahead, proven_quiet
+from cascadebai_cli.engines.lookahead import NEVER, Lookahead, LookState, Window, leap
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
@@ -182,7 +181,8 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: HasEnough = never) -> 
     return run_in_blocks(
         jobs,
         lambda job: (job.learner.rule.L, _list_length(job)),
-        largest_block(jobs, ROWS, ENTRIES),
+        ROWS,
+        ENTRIES,
         lambda part: _Lockstep(part).run(enough),
         enough,
     )
@@ -204,7 +204,7 @@ class _Lockstep:
     def __init__(self, jobs: Sequence[Job[CascadeBAI]]) -> None:
         self.L, self.M = jobs[0].learner.rule.L, _list_length(jobs[0])
         self.shift = (self.L - 1).bit_length()
-        self.ahead = look_ahead(jobs, _depth(len(jobs), self.L))
+        self.ahead = Lookahead.of(jobs, _depth(len(jobs), self.L))
         self.rows = _new_rows(jobs, self.shift, self.ahead.depth)
         self.ended: list[tuple[int, Run]] = []
         self.now = 0
@@ -329,7 +329,7 @@ class _Lockstep:
         T_end, S_end = self.ahead.counts(rows, slots + more)
         radius = self.ahead.radius(rows, np.where(alive, T_end, 1))
         window = Window(alive, *self.ahead.counts(rows, slots), T_end, S_end, radius)
-        return proven_quiet(window, self.rows.k[rows], self.rows.epsilon[rows])
+        return window.proven_quiet(self.rows.k[rows], self.rows.epsilon[rows])
 
     def _open(self, rows: IntArray, width: IntArray | int) -> None:
         """Let rows go on; a window of width 1 ends with the next step, so that it needs no proof."""
@@ -361,7 +361,7 @@ class _Lockstep:
         while worthwhile:
             aim = self.rows.next_aim(row)
             steps, observed = leap(state, aim)
-            S += clicks_ahead(state, observed)
+            S += state.clicks_ahead(observed)
             T += observed
             worthwhile = self.rows.leapt(row, aim, steps)
         self._moved(row, T, S, start < T)

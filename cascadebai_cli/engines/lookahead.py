@@ -66,6 +66,33 @@ class Lookahead(RowState):
     ends: BoolArray
     sums: NDArray[np.uint16]
 
+    @classmethod
+    def of(cls, jobs: Sequence[Job[CascadeBAI]], depth: int) -> "Lookahead":
+        """Return the outcomes read ahead that start where the learners stand of which none has been read yet."""
+        rows, L = len(jobs), jobs[0].learner.rule.L
+        same: dict[RadiusRule, RadiusRule] = {}
+        outcomes = (rows, 2, depth + 1, L)
+        ahead = cls(
+            L=L,
+            depth=depth,
+            stack=objects([job.stack for job in jobs]),
+            rule=objects([same.setdefault(rule, rule) for rule in (_radius_rule(job.learner) for job in jobs)]),
+            display=np.array([job.learner.display for job in jobs]),
+            cascading=np.array([job.feedback.ends_at_click for job in jobs]),
+            at=np.zeros((rows, L), np.int64),
+            stop=np.zeros((rows, L), np.int64),
+            bank=np.ones((rows, L), np.int64),
+            T0=np.zeros((rows, 2, L), np.int64),
+            S0=np.zeros((rows, 2, L), np.int64),
+            filled=np.zeros((rows, 2, L), bool),
+            values=np.zeros(outcomes),
+            ends=np.zeros(outcomes, bool),
+            sums=np.zeros(outcomes, np.uint16),
+        )
+        for row, job in enumerate(jobs):
+            ahead.move(row, job.learner.T, job.learner.S, np.arange(L))
+        return ahead
+
     def _starts(self, rows: IntArray) -> IntArray:
         """Return the pointers of the items of `rows` to the beginning of the banks they read, shape `(rows, L)`."""
         banks = 2 * rows[:, None] + self.bank[rows]
@@ -165,33 +192,6 @@ class Lookahead(RowState):
         self.at[row, items] = self._starts(np.array([row]))[0, items] + self.depth * self.L
 
 
-def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
-    """Return a `Lookahead` that starts where the learners stand and has read no outcomes yet."""
-    rows, L = len(jobs), jobs[0].learner.rule.L
-    same: dict[RadiusRule, RadiusRule] = {}
-    outcomes = (rows, 2, depth + 1, L)
-    ahead = Lookahead(
-        L=L,
-        depth=depth,
-        stack=objects([job.stack for job in jobs]),
-        rule=objects([same.setdefault(rule, rule) for rule in (_radius_rule(job.learner) for job in jobs)]),
-        display=np.array([job.learner.display for job in jobs]),
-        cascading=np.array([job.feedback.ends_at_click for job in jobs]),
-        at=np.zeros((rows, L), np.int64),
-        stop=np.zeros((rows, L), np.int64),
-        bank=np.ones((rows, L), np.int64),
-        T0=np.zeros((rows, 2, L), np.int64),
-        S0=np.zeros((rows, 2, L), np.int64),
-        filled=np.zeros((rows, 2, L), bool),
-        values=np.zeros(outcomes),
-        ends=np.zeros(outcomes, bool),
-        sums=np.zeros(outcomes, np.uint16),
-    )
-    for row, job in enumerate(jobs):
-        ahead.move(row, job.learner.T, job.learner.S, np.arange(L))
-    return ahead
-
-
 def _radius_rule(learner: CascadeBAI) -> RadiusRule:
     """Return the learner's rule, whose bounds are the mean plus and minus a radius."""
     assert isinstance(learner.rule, RadiusRule)
@@ -218,22 +218,20 @@ class Window(NamedTuple):
     S_end: IntArray
     radius: FloatArray
 
+    def proven_quiet(self, k: IntArray, epsilon: FloatArray) -> BoolArray:
+        """Return in which rows no item can be accepted or rejected at any moment of the window, its ends included.
 
-def proven_quiet(window: Window, k: IntArray, epsilon: FloatArray) -> BoolArray:
-    """Return in which rows no item can be accepted or rejected at any moment of the window, its ends included.
-
-    Args:
-        window: the rows.
-        k: items still to be accepted in each row.
-        epsilon: tolerance of each row.
-    """
-    alive, C = window.alive, window.radius
-    means = mean_bounds(window.T, window.S, window.T_end, window.S_end, k, alive)
-    accept, reject = levels_of_boundary(means, lambda mean: mean + C, lambda mean: mean - C)
-    best = np.where(alive, means.high - C, -np.inf).max(axis=1)
-    worst = np.where(alive, means.low + C, np.inf).min(axis=1)
-    quiet: BoolArray = (best <= accept[:, 0] - epsilon) & (worst >= reject[:, 0] - epsilon)
-    return quiet
+        Args:
+            k: items still to be accepted in each row.
+            epsilon: tolerance of each row.
+        """
+        alive, C = self.alive, self.radius
+        means = mean_bounds(self.T, self.S, self.T_end, self.S_end, k, alive)
+        accept, reject = levels_of_boundary(means, lambda mean: mean + C, lambda mean: mean - C)
+        best = np.where(alive, means.high - C, -np.inf).max(axis=1)
+        worst = np.where(alive, means.low + C, np.inf).min(axis=1)
+        quiet: BoolArray = (best <= accept[:, 0] - epsilon) & (worst >= reject[:, 0] - epsilon)
+        return quiet
 
 
 # --- Leaps over stretches in which a run is stuck -------------------------------------------------------------------
@@ -260,6 +258,13 @@ class LookState(NamedTuple):
     stack: Stack
     T: IntArray
     S: IntArray
+
+    def clicks_ahead(self, observed: IntArray) -> IntArray:
+        """Return the clicks among the next `observed` outcomes of each item."""
+        clicks = np.zeros(len(observed), np.int64)
+        for item in np.flatnonzero(observed).tolist():
+            clicks[item] = self.stack.peek(item, int(self.T[item]), int(observed[item])).sum()
+        return clicks
 
 
 class _Outlook(NamedTuple):
@@ -318,18 +323,10 @@ def _quiet(state: LookState, observed: IntArray) -> bool:
     learner, T = state.learner, state.T
     alive = np.zeros(len(T), bool)
     alive[learner.race.survivors] = True
-    T_end, S_end = T + observed, state.S + clicks_ahead(state, observed)
+    T_end, S_end = T + observed, state.S + state.clicks_ahead(observed)
     rows = (alive[None], T[None], state.S[None], T_end[None], S_end[None])
     window = Window(*rows, _radius_rule(state.learner).radius(T_end)[None])
-    return bool(proven_quiet(window, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
-
-
-def clicks_ahead(state: LookState, observed: IntArray) -> IntArray:
-    """Return the clicks among the next `observed` outcomes of each item."""
-    clicks = np.zeros(len(observed), np.int64)
-    for item in np.flatnonzero(observed).tolist():
-        clicks[item] = state.stack.peek(item, int(state.T[item]), int(observed[item])).sum()
-    return clicks
+    return bool(window.proven_quiet(np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
 
 
 def _outlook(state: LookState, items: IntArray, n: int) -> _Outlook:

@@ -35,7 +35,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
@@ -43,7 +42,7 @@ from cascadebai_cli.engines.jobs import (
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.problem import CASCADING, BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _ROWS = 256
 """Largest number of rows of a block: with more the arrays do not fit into the cache."""
@@ -65,16 +64,12 @@ def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules and equal feedback side by side."""
     return run_in_blocks(
         jobs,
-        lambda job: (*astuple(job.learner.rule), job.looks is None, ends_at_click(job)),
-        largest_block(jobs, _ROWS, ENTRIES),
+        lambda job: (job.learner.rule.L, *astuple(job.learner.rule), job.looks is None, job.ends_at_click),
+        _ROWS,
+        ENTRIES,
         lambda part: _Lucb(part).run(enough),
         enough,
     )
-
-
-def ends_at_click(job: Job[Any]) -> bool:
-    """Return whether a click ends the step; lists whose places are looked at by chance may be read as a whole."""
-    return job.feedback.ends_at_click if job.looks is None else job.feedback.name == CASCADING.name
 
 
 # --- Bounds that are computed once ----------------------------------------------------------------------------------
@@ -216,7 +211,7 @@ class _Lucb:
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
         self.now, self.begins = 0, True
         self.observed = np.array([_SPREAD, _SPREAD + 1])
-        next_turn = np.array([0, _LATER, 1 if ends_at_click(jobs[0]) else _LATER + 1])
+        next_turn = np.array([0, _LATER, 1 if jobs[0].ends_at_click else _LATER + 1])
         self.next_turn = next_turn + (1 << self.bits)
         self.outcomes = np.zeros((T.size, 1 + (_READ if T.size <= _MANY else _FIRST)), np.int8)
         places = np.arange(T.size).reshape(T.shape)

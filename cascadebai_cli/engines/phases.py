@@ -12,7 +12,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    block_size,
     never,
     run_in_blocks,
     run_of,
@@ -52,13 +51,11 @@ def run_phases(jobs: Sequence[Job[Uniform]], enough: HasEnough = never) -> Runs:
 
     A phase of more than `_COUNTED` steps draws how often each outcome occurs, which has the same law (`leap_phases`).
     """
-    largest = max((job.learner.race.L for job in jobs), default=1)
     long = any(job.cap > _COUNTED for job in jobs)  # then none waits for others
-    most = 1 if long else block_size(largest, ROWS, ENTRIES)
-    return run_in_blocks(jobs, _kind, most, lambda part: _Rows(part).run(), enough)
+    return run_in_blocks(jobs, _kind, 1 if long else ROWS, ENTRIES, lambda part: _Rows(part).run(), enough)
 
 
-def _kind(job: Job[Uniform]) -> tuple[object, ...]:
+def _kind(job: Job[Uniform]) -> tuple[int, *tuple[object, ...]]:
     learner = job.learner
     return learner.race.L, learner.race.K, learner.M, learner.ends, job.cap, job.feedback.ends_at_click
 
@@ -320,7 +317,7 @@ _MOST_SURVIVORS = 128
 _SLOW = 1000.0
 """Spread of the expected numbers from which it takes longer to bring steps to where they are missing."""
 
-Take = Callable[[IntArray], tuple[IntArray, IntArray]]
+_Take = Callable[[IntArray], tuple[IntArray, IntArray]]
 """Takes further outcomes of each stack: how many are each, shape `(d, batch + 1)`, and the last, shape `(d,)`."""
 
 
@@ -404,7 +401,7 @@ def visits(chain: FloatArray, steps: int) -> FloatArray:
     return visited
 
 
-def leap_phases(take: Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
+def leap_phases(take: _Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
     """Take outcomes of stacks until they are those of the first steps of the chain, and return how many and its end.
 
     Args:

@@ -20,7 +20,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
@@ -44,9 +43,13 @@ _FAR = np.int64(1) << 40
 
 def run_posterior(jobs: Sequence[Job[Posterior]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
-    most = largest_block(jobs, _ROWS, _ENTRIES)
     return run_in_blocks(
-        jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Block(part).run(enough), enough
+        jobs,
+        lambda job: (job.learner.rule.L, *astuple(job.learner.rule)),
+        _ROWS,
+        _ENTRIES,
+        lambda part: _Block(part).run(enough),
+        enough,
     )
 
 

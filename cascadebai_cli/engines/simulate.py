@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -73,10 +74,10 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
 
 
 _RunAll = Callable[[Sequence[Job[Any]], HasEnough], Runs]
-_Ask = Callable[[Job[Any], Run], tuple[int, ...]]
+_AskOne = Callable[[Job[Any], Run], tuple[int, ...]]
 
 
-def ask(job: Job[Any], run: Run) -> tuple[int, ...]:
+def _ask(job: Job[Any], run: Run) -> tuple[int, ...]:
     """Return the answer of a learner that is up to date."""
     answer: tuple[int, ...] = tuple(job.learner.answer)
     return answer
@@ -93,7 +94,7 @@ def _ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
     return learner.answer
 
 
-def _answering(run_all: _RunAll, ask: _Ask) -> _RunAll:
+def _answering(run_all: _RunAll, ask: _AskOne) -> _RunAll:
     """Return an engine that also asks learners for their answer when they reach their cap."""
 
     def run(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
@@ -226,6 +227,8 @@ class Engine:
         looking: kinds of learners of which it also runs lists whose places are looked at by chance (`Feedback.looks`).
         rows: number of trials that run best side by side; 1 if they run one after the other.
         entries: largest number of items that these trials have together.
+        verified: steps of the longest trials that `verify` runs again, as longer ones would take too much time.
+        pilot: how many trials a pilot runs at first, and the cap of their steps.
         by_steps: whether the time of a trial that runs beside others grows with its steps.
         forgets: whether it forgets clicks, so that they must be `Counted` if a learner is to be asked at its cap.
         shares_paths: whether it leaves a learner where its run ends and can go on from there, so that jobs of one
@@ -238,9 +241,11 @@ class Engine:
     item_bytes: int
     run: Callable[[Sequence[Job[Any]], HasEnough], Runs]
     feedbacks: tuple[Feedback, ...] | None
+    verified: float
     looking: tuple[type, ...] = ()
     rows: int = 1
     entries: int = sys.maxsize
+    pilot: tuple[int, int] = (1, 1000)
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
@@ -308,10 +313,10 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Run each learner with the engine that is made for it."""
     made: dict[type, _RunAll] = {
         KLLucb: lucb.run_lucb,
-        Posterior: _answering(posterior.run_posterior, ask),
-        BatchedAnswering: _answering(batches.run_batches, ask),
+        Posterior: _answering(posterior.run_posterior, _ask),
+        BatchedAnswering: _answering(batches.run_batches, _ask),
     }
-    others = _answering(lockstep.run_lockstep, ask)
+    others = _answering(lockstep.run_lockstep, _ask)
     kinds = [type(job.learner) if type(job.learner) in made else object for job in jobs]
     for kind in dict.fromkeys(kinds):
         places = [place for place, other in enumerate(kinds) if other is kind]
@@ -324,16 +329,18 @@ _BY_CLICKS = (CASCADING, SEMI_BANDIT)
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "reference": Engine(1, _outcomes, 250, _answering(_one_by_one(_by_reference), ask), None),
-        "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk), (CASCADING,)),
+        "reference": Engine(1, _outcomes, 250, _answering(_one_by_one(_by_reference), _ask), None, 2e4),
+        "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk), (CASCADING,), 2e6),
         "skip-ahead": Engine(
             2,
             _outcomes,
             3_000,
             _answering(_skipping_ahead, _ask_after_skipping),
             _BY_CLICKS,
+            inf,
             rows=skip_ahead.ROWS,
             entries=skip_ahead.ENTRIES,
+            pilot=(4, 64_000),
             forgets=True,
             made_for="needs a racing learner that shows the least observed survivors",
         ),
@@ -343,9 +350,11 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             5_000,
             _in_lockstep,
             _BY_CLICKS,
+            1e5,
             (KLLucb, Batched),
             lockstep.ROWS,
             lockstep.ENTRIES,
+            pilot=(20, 1000),
             by_steps=True,
             shares_paths=True,
             made_for="is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
@@ -356,6 +365,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             20_000,
             _one_by_one(run_planned),
             _BY_CLICKS,
+            1e3,
             shares_paths=True,
             made_for="is made for track-and-stop",
         ),
@@ -363,8 +373,9 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             2,
             _outcomes,
             500,
-            _answering(run_phases, ask),
+            _answering(run_phases, _ask),
             _BY_CLICKS,
+            1e7,
             rows=phases.ROWS,
             entries=phases.ENTRIES,
             made_for="is made for uniform and sar",

@@ -35,19 +35,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, largest_block, run_in_blocks
+from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, run_in_blocks
 from cascadebai_cli.engines.outcomes import cumulated, joined, positions, true_places
 from cascadebai_cli.engines.proofs import WindowBounds, first_suspect_round, mean_bounds, suspects
 from cascadebai_cli.engines.skip_rows import (
     Focus,
     Mode,
     RowBlock,
-    Rows,
     Sizes,
-    count_steps,
-    new_block,
-    next_stretch,
-    steps_of_round,
 )
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -313,9 +308,9 @@ def _judge(
 def _find_step(block: RowBlock, at: IntArray, moments: _Moments) -> None:
     """Go to the first step at whose end an item is identified, if there is one before the last of the moments ends."""
     rows = block.rows
-    count_steps(block, at, rows.look[at])
+    block.count_steps(at, rows.look[at])
     going = np.flatnonzero(rows.mode[at] != Mode.OVER)
-    ended = steps_of_round(block, at[going])
+    ended = block.steps_of_round(at[going])
     n, moments = np.arange(len(going))[:, None], moments.of(going)
     begin, end = ended[n, moments.begin], ended[n, moments.end]
     fires = moments.fire & (end > begin)
@@ -412,15 +407,20 @@ _PADDING = 600
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:
     """Run trials of any cells, those with rules of one kind side by side; no run depends on the others."""
     sizes = sizes or Sizes()
-    most = largest_block(jobs, rows, ENTRIES)
-    return run_in_blocks(jobs, lambda job: job.learner.rule.kind, most, lambda part: _run(new_block(part, sizes)))
+    return run_in_blocks(
+        jobs,
+        lambda job: (job.learner.rule.L, *job.learner.rule.kind),
+        rows,
+        ENTRIES,
+        lambda part: _run(RowBlock.of(part, sizes)),
+    )
 
 
 def _run(block: RowBlock) -> Runs:
     """Serve the mode in which most rows wait, until all rows are over."""
     rows = block.rows
     serve: dict[int, Callable[[RowBlock, IntArray], None]] = {
-        Mode.STRETCH: partial(next_stretch, quiet_until=first_suspect_round(block.rule) - 1),
+        Mode.STRETCH: partial(RowBlock.next_stretch, quiet_until=first_suspect_round(block.rule) - 1),
         Mode.GROUPS: _look_at_groups,
         Mode.GROUP: partial(_in_parts, _look_at_group, rows.group),
         Mode.WINDOW: partial(_in_parts, _look_at_window, rows.focus),
@@ -431,18 +431,12 @@ def _run(block: RowBlock) -> Runs:
         mode = int(np.bincount(rows.mode).argmax())
         serve[mode](block, np.flatnonzero(rows.mode == mode))
         if capped:
-            rows.mode[_behind_cap(rows)] = Mode.STRETCH
+            rows.mode[rows.behind_cap()] = Mode.STRETCH
         over = rows.mode == Mode.OVER
         if over.any():
             for row in np.flatnonzero(over).tolist():
                 yield int(rows.id[row]), _result(block, row)
             rows.keep(np.flatnonzero(~over))
-
-
-def _behind_cap(rows: Rows) -> BoolArray:
-    """Return which rows look where their cap is behind them: then the stretch need only be counted."""
-    most = (rows.cap - rows.steps) * (rows.batch / np.maximum(rows.d, 1)) + 2
-    return np.asarray((rows.mode != Mode.OVER) & (rows.look > rows.round + most))
 
 
 def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:

@@ -89,7 +89,7 @@ class Focus(_Record):
 
 
 @dataclass
-class Rows(_Record):
+class _Rows(_Record):
     """The state of each row, which stands before the observation of item `column` in round `round` of its stretch.
 
     Attributes:
@@ -147,6 +147,11 @@ class Rows(_Record):
     def __len__(self) -> int:
         return len(self.id)
 
+    def behind_cap(self) -> BoolArray:
+        """Return which rows look where their cap is behind them: then the stretch need only be counted."""
+        most = (self.cap - self.steps) * (self.batch / np.maximum(self.d, 1)) + 2
+        return np.asarray((self.mode != Mode.OVER) & (self.look > self.round + most))
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -197,7 +202,7 @@ class RowBlock:
     """
 
     rule: RacingRule
-    rows: Rows
+    rows: _Rows
     outcomes: Sequence[Outcomes]
     shift: int
     sizes: Sizes
@@ -207,44 +212,67 @@ class RowBlock:
         """Number of entries of an array over the items, at least `L`."""
         return 1 << self.shift
 
+    @classmethod
+    def of(cls, jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> "RowBlock":
+        """Return a block of all trials before their first observation."""
+        rules = [job.learner.rule for job in jobs]
+        shift = (rules[0].L - 1).bit_length()
+        rows = _Rows.zeros(len(jobs), 1 << shift)
+        rows.id[:] = np.arange(len(jobs))
+        rows.rule[:] = rules
+        rows.cascading[:] = [job.feedback.ends_at_click for job in jobs]
+        rows.cap[:] = [job.cap for job in jobs]
+        rows.k[:] = [rule.K for rule in rules]
+        rows.d[:] = rules[0].L
+        rows.batch[:] = [rule.batch(rule.L) for rule in rules]
+        rows.alive[:, : rules[0].L] = True
+        for row in range(len(jobs)):
+            rows.accepted[row], rows.rejected[row] = [], []
+            rows.keys[row], rows.sums[row] = np.zeros(0, np.int32), np.zeros((1, 1 << shift), np.int32)
+        return cls(rules[0], rows, [job.stack for job in jobs], shift, sizes)
 
-def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> RowBlock:
-    """Return a block of all trials before their first observation."""
-    rules = [job.learner.rule for job in jobs]
-    shift = (rules[0].L - 1).bit_length()
-    rows = Rows.zeros(len(jobs), 1 << shift)
-    rows.id[:] = np.arange(len(jobs))
-    rows.rule[:] = rules
-    rows.cascading[:] = [job.feedback.ends_at_click for job in jobs]
-    rows.cap[:] = [job.cap for job in jobs]
-    rows.k[:] = [rule.K for rule in rules]
-    rows.d[:] = rules[0].L
-    rows.batch[:] = [rule.batch(rule.L) for rule in rules]
-    rows.alive[:, : rules[0].L] = True
-    for row in range(len(jobs)):
-        rows.accepted[row], rows.rejected[row] = [], []
-        rows.keys[row], rows.sums[row] = np.zeros(0, np.int32), np.zeros((1, 1 << shift), np.int32)
-    return RowBlock(rules[0], rows, [job.stack for job in jobs], shift, sizes)
+    def count_steps(self, at: IntArray, to: IntArray) -> None:
+        """Move rows to the beginning of the rounds `to`, before which no item is identified; end rows at their cap."""
+        rows = self.rows
+        ahead = to > rows.round[at]
+        at, to = at[ahead], to[ahead]
+        if len(at) == 0:
+            return
+        steps, offset, met = _cuts(self, at, to)
+        capped = rows.steps[at] + steps >= rows.cap[at]
+        for row, end in zip(at[capped].tolist(), to[capped].tolist(), strict=True):
+            _stop_at_cap(self, row, end)
+        free = at[~capped]
+        rows.steps[free] += steps[~capped]
+        rows.offset[free], rows.met[free] = offset[~capped], met[~capped]
+        rows.round[free], rows.column[free] = to[~capped], 0
+
+    def steps_of_round(self, at: IntArray) -> IntArray:
+        """Return how many steps end before each item in the rest of the current rounds, shape `(rows, width + 1)`."""
+        rows = self.rows
+        ended: IntArray = np.zeros((len(at), self.width + 1), np.int32)
+        if len(at):
+            clicks, observed = _outcomes_of_round(self, at)
+            ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+            np.cumsum(ends, axis=1, out=ended[:, 1:])
+        return ended
+
+    def next_stretch(self, at: IntArray, quiet_until: int) -> None:
+        """Count the steps left in the stretch, and draw the next one; no rule fires up to the count `quiet_until`."""
+        rows = self.rows
+        self.count_steps(at, rows.rounds[at])
+        at = at[rows.mode[at] != Mode.OVER]
+        for row in at.tolist():
+            rows.S[row] = rows.sums[row][-1]
+        rows.T[at] += rows.rounds[at]
+        rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
+        for row, rounds in zip(at.tolist(), _horizon(self, at, quiet_until).tolist(), strict=True):
+            _draw(self, row, rounds)
+        rows.ahead[at] = _AHEAD
+        rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
 
 
 # --- Counting steps -------------------------------------------------------------------------------------------------
-
-
-def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
-    """Move rows to the beginning of the rounds `to`, before which no item is identified; end rows at their cap."""
-    rows = block.rows
-    ahead = to > rows.round[at]
-    at, to = at[ahead], to[ahead]
-    if len(at) == 0:
-        return
-    steps, offset, met = _cuts(block, at, to)
-    capped = rows.steps[at] + steps >= rows.cap[at]
-    for row, end in zip(at[capped].tolist(), to[capped].tolist(), strict=True):
-        _stop_at_cap(block, row, end)
-    free = at[~capped]
-    rows.steps[free] += steps[~capped]
-    rows.offset[free], rows.met[free] = offset[~capped], met[~capped]
-    rows.round[free], rows.column[free] = to[~capped], 0
 
 
 def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -332,17 +360,6 @@ def _outcomes_of_round(block: RowBlock, at: IntArray) -> tuple[BoolArray, BoolAr
     return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
 
 
-def steps_of_round(block: RowBlock, at: IntArray) -> IntArray:
-    """Return how many steps end before each item in the rest of the rows' current round, shape `(rows, width + 1)`."""
-    rows = block.rows
-    ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
-    if len(at):
-        clicks, observed = _outcomes_of_round(block, at)
-        ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
-        np.cumsum(ends, axis=1, out=ended[:, 1:])
-    return ended
-
-
 def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
     """Find the round before `end` in which the cap is reached, and end there."""
     rows, at = block.rows, np.array([row])
@@ -351,8 +368,8 @@ def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
         middle = (low + high) // 2
         steps, _, _ = _cuts(block, at, np.array([middle]))
         low, high = (low, middle) if rows.steps[row] + steps[0] >= rows.cap[row] else (middle, high)
-    count_steps(block, at, np.array([low]))
-    rows.column[row] = np.searchsorted(steps_of_round(block, at)[0], rows.cap[row] - rows.steps[row])
+    block.count_steps(at, np.array([low]))
+    rows.column[row] = np.searchsorted(block.steps_of_round(at)[0], rows.cap[row] - rows.steps[row])
     rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER
 
 
@@ -361,21 +378,6 @@ def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
 
 _AHEAD = 4
 """Number of groups that are looked at first."""
-
-
-def next_stretch(block: RowBlock, at: IntArray, quiet_until: int) -> None:
-    """Count the steps left in the stretch, and draw the next one; no rule fires up to the count `quiet_until`."""
-    rows = block.rows
-    count_steps(block, at, rows.rounds[at])
-    at = at[rows.mode[at] != Mode.OVER]
-    for row in at.tolist():
-        rows.S[row] = rows.sums[row][-1]
-    rows.T[at] += rows.rounds[at]
-    rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
-    for row, rounds in zip(at.tolist(), _horizon(block, at, quiet_until).tolist(), strict=True):
-        _draw(block, row, rounds)
-    rows.ahead[at] = _AHEAD
-    rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
 
 
 def _horizon(block: RowBlock, at: IntArray, quiet_until: int) -> FloatArray:

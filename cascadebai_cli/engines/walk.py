@@ -21,7 +21,7 @@ _MEMORY = 64 * 2**20
 """Bytes for the places and the paths of blocks that may be met again."""
 
 
-class Path(NamedTuple):
+class _Path(NamedTuple):
     """Consecutive steps, at least one.
 
     Attributes:
@@ -52,9 +52,9 @@ class _Places:
         self.table, self.survivors, self.batch = table, survivors, batch
         self._room = _MEMORY
         self._columns: dict[int, list[Sequence[int]]] = {}
-        self._paths: dict[tuple[int, int], Path] = {}
+        self._paths: dict[tuple[int, int], _Path] = {}
 
-    def walk(self, step: int, begin: int, most: int) -> Path:
+    def walk(self, step: int, begin: int, most: int) -> _Path:
         """Return the steps after step `step` to the end of its block, at most `most` of them.
 
         Args:
@@ -71,7 +71,7 @@ class _Places:
             self._keep(self._paths, (at.block, begin), known, 8 * (len(known.seen) + 2 * len(known.at)))
         return known
 
-    def _path(self, at: Place, begin: int, most: int) -> Path:
+    def _path(self, at: Place, begin: int, most: int) -> _Path:
         d, columns, code = len(self.survivors), self._columns_of(at), 2 * begin
         rows = range(at.row - at.rows, min(0, at.row - at.rows + most))
         codes = [code := columns[code][row] for row in rows]
@@ -79,7 +79,7 @@ class _Places:
         observed = (place - np.append(begin, place[:-1]) - 1) % d + 1
         seen, steps = begin + np.cumsum(observed), np.flatnonzero(clicked)
         clicked_place = (place[steps] - 1) % d
-        return Path(seen, steps, clicked_place, np.bincount(clicked_place, minlength=d))
+        return _Path(seen, steps, clicked_place, np.bincount(clicked_place, minlength=d))
 
     def _columns_of(self, at: Place) -> list[Sequence[int]]:
         """Return `_next_places` of the rows from `at` on, possibly with rows before them."""
@@ -184,7 +184,7 @@ class _Steps:
         all: number of the steps.
     """
 
-    def __init__(self, rule: RacingRule, k: int, seen: int, S: IntArray, path: Path) -> None:
+    def __init__(self, rule: RacingRule, k: int, seen: int, S: IntArray, path: _Path) -> None:
         self.rule, self.k, self.S, self.d = rule, k, S, len(S)
         self.path, self.all = path, len(path.seen)
         self._seen: IntArray = np.append(seen, seen // self.d * self.d + path.seen)

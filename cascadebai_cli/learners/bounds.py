@@ -1,77 +1,13 @@
 """Confidence bounds and stopping rules that hold for all numbers of observations at once."""
 
-from abc import abstractmethod
-from functools import lru_cache, reduce
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import RacingRule, by_mean
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence, evidence
-
-# --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
-
-_TABLE = 2**21
-"""Radii of smaller counts are looked up, as evaluating the formula would take most of the time of a run."""
-
-
-class IteratedLogRadius:
-    """`C(T) = scale sqrt( ln( log2(2T) / rho ) / T )`, `C(0) = inf`.
-
-    Source: Section 3 of the paper for CascadeBAI (`scale = 4 sigma`, `rho = sqrt(delta / (12 L))`), and
-    Jun et al. (2016) for BatchRacing (`scale = 2`, `omega = sqrt(delta / (6 L))`). Decreasing in `T`.
-    """
-
-    def __init__(self, scale: float, rho: float) -> None:
-        self.scale, self.rho = scale, rho
-        self._known = _table(scale, rho, 1024)
-
-    def __call__(self, T: ArrayLike) -> FloatArray:
-        """Return the radius after `T` observations, same shape as `T`."""
-        try:
-            return np.asarray(self._known[T])  # type: ignore[index]
-        except IndexError:
-            return self._beyond(np.asarray(T))
-
-    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """Return `2 scale^2 / gap^2`, where `C(T)` is half the gap: `ln(1 / rho)` is about `ln(1 / delta) / 2`."""
-        return np.asarray(2 * (self.scale / (high - low)) ** 2)
-
-    def _beyond(self, T: np.ndarray) -> FloatArray:
-        """Return the radius of counts that the table does not hold yet, or never will."""
-        if T.dtype.kind not in "iu" or T.max() >= _TABLE:
-            return _formula(self.scale, self.rho, T)
-        while len(self._known) <= T.max():
-            self._known = _table(self.scale, self.rho, 4 * len(self._known))
-        return self(T)
-
-
-def _formula(scale: float, rho: float, T: ArrayLike) -> FloatArray:
-    count = np.asarray(T, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        radius = scale * np.sqrt(np.log(np.log2(2 * count) / rho) / count)
-    return np.where(count > 0, radius, np.inf)
-
-
-@lru_cache(maxsize=32)
-def _table(scale: float, rho: float, size: int) -> FloatArray:
-    return _formula(scale, rho, np.arange(size))
-
-
-def cascade_radius(L: int, delta: float, sigma: float) -> IteratedLogRadius:
-    """Return the radius of Algorithm 1 for `sigma`-sub-Gaussian outcomes.
-
-    Algorithm 1 is printed with the factor 4. Its concentration theorem [thm:conc_log] has `4 sigma`, and clicks are
-    1/2-sub-Gaussian, so that 2 is the factor used; `sigma = 1` gives the formula as printed.
-    """
-    return IteratedLogRadius(4 * sigma, float(np.sqrt(delta / (12 * L))))
-
-
-def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
-    """Return the radius of BatchRacing, Jun et al. (2016)."""
-    return IteratedLogRadius(2.0, float(np.sqrt(delta / (6 * L))))
-
+from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, evidence
 
 # --- Confidence bounds from the Kullback-Leibler divergence of clicks -----------------------------------------------
 #
@@ -164,47 +100,6 @@ def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
             return p
         p = np.where(moves, p - step, p)
     return p
-
-
-class KLRule(RacingRule):
-    """A racing rule with these bounds."""
-
-    @property
-    @abstractmethod
-    def alpha(self) -> float:
-        """Risk of one item."""
-
-    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Return the smallest `p` of the interval."""
-        return kl_lower(mean, T, self.alpha)
-
-    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Return the largest `p` of the interval."""
-        return kl_upper(mean, T, self.alpha)
-
-    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """Return `1 / d` at the `x` in between with `d(high, x) = d(low, x) = d`, found by bisection."""
-        gap = high - low
-        left, right = np.zeros(np.shape(gap)), np.ones(np.shape(gap))
-        for _ in range(_STEPS):
-            share = (left + right) / 2
-            x = low + share * gap
-            above = divergence(low, x, share * gap) > divergence(high, x, (share - 1) * gap)
-            left, right = np.where(above, left, share), np.where(above, share, right)
-        return np.asarray(1 / divergence(low, low + left * gap, left * gap))
-
-    def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Return whether `lower(mean, T) > level`: `level` then lies below the mean and outside the interval."""
-        m, q = np.asarray(mean), np.asarray(level)
-        return np.asarray((q < 0) | ((q < m) & self._outside(m, T, q)))
-
-    def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Return whether `upper(mean, T) < level`."""
-        m, q = np.asarray(mean), np.asarray(level)
-        return np.asarray((q > 1) | ((q > m) & self._outside(m, T, q)))
-
-    def _outside(self, m: FloatArray, T: ArrayLike, q: FloatArray) -> BoolArray:
-        return np.multiply(kl(m, np.clip(q, 1e-300, 1 - 2**-53)), T) > threshold(T, self.alpha)
 
 
 # --- Stopping by generalised likelihood ratios ----------------------------------------------------------------------
@@ -390,14 +285,14 @@ def log_sides(up: FloatArray, down: FloatArray) -> tuple[FloatArray, FloatArray]
 
 def _log_side(wrong: FloatArray, between: FloatArray) -> FloatArray:
     """Return one factor: the least over `n` of the wrong item at rank `n + 1` and the `n` least of those in between."""
-    of_rank = np.log(ranks(len(between)))[:, None]
+    of_rank = np.log(_ranks(len(between)))[:, None]
     total = of_rank + wrong
     passed = np.logaddexp.accumulate(of_rank[:-1] + np.sort(between, axis=0)[:-1], axis=0)
     total[1:] = np.logaddexp(total[1:], passed)
     return np.asarray(np.logaddexp(np.log(_BASE), np.log1p(-_BASE) + total.min(axis=0)))
 
 
-def ranks(n: int) -> FloatArray:
+def _ranks(n: int) -> FloatArray:
     """Return `pi_1, ..., pi_n`."""
     return np.append(_FIRST_RANK, np.full(n - 1, (1 - _FIRST_RANK) / (n - 1))) if n > 1 else np.ones(1)
 

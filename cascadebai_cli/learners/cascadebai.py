@@ -1,28 +1,93 @@
 """Algorithm 1, CascadeBAI(epsilon, delta, K), with either of its bounds, and BatRac, its semi-bandit relative."""
 
 from dataclasses import astuple, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.bounds import IteratedLogRadius, KLRule, batch_racing_radius, cascade_radius
-from cascadebai_cli.learners.protocol import check_list_length
+from cascadebai_cli.learners.bounds import kl, kl_lower, kl_upper, threshold
 from cascadebai_cli.learners.racing import (
-    OrderName,
     RacingLearner,
     RacingRule,
     RadiusRule,
     boundary,
+    check_list_length,
     display_order,
-    part_by_bounds,
+    largest,
     pick,
 )
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence
 
+_Order = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 _Confidence = Literal["lil", "kl"]
+
+# --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
+
+_TABLE = 2**21
+"""Radii of smaller counts are looked up, as evaluating the formula would take most of the time of a run."""
+
+
+class _IteratedLogRadius:
+    """`C(T) = scale sqrt( ln( log2(2T) / rho ) / T )`, `C(0) = inf`.
+
+    Source: Section 3 of the paper for CascadeBAI (`scale = 4 sigma`, `rho = sqrt(delta / (12 L))`), and
+    Jun et al. (2016) for BatchRacing (`scale = 2`, `omega = sqrt(delta / (6 L))`). Decreasing in `T`.
+    """
+
+    def __init__(self, scale: float, rho: float) -> None:
+        self.scale, self.rho = scale, rho
+        self._known = _table(scale, rho, 1024)
+
+    def __call__(self, T: ArrayLike) -> FloatArray:
+        """Return the radius after `T` observations, same shape as `T`."""
+        try:
+            return np.asarray(self._known[T])  # type: ignore[index]
+        except IndexError:
+            return self._beyond(np.asarray(T))
+
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return `2 scale^2 / gap^2`, where `C(T)` is half the gap: `ln(1 / rho)` is about `ln(1 / delta) / 2`."""
+        return np.asarray(2 * (self.scale / (high - low)) ** 2)
+
+    def _beyond(self, T: np.ndarray) -> FloatArray:
+        """Return the radius of counts that the table does not hold yet, or never will."""
+        if T.dtype.kind not in "iu" or T.max() >= _TABLE:
+            return _formula(self.scale, self.rho, T)
+        while len(self._known) <= T.max():
+            self._known = _table(self.scale, self.rho, 4 * len(self._known))
+        return self(T)
+
+
+def _formula(scale: float, rho: float, T: ArrayLike) -> FloatArray:
+    count = np.asarray(T, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radius = scale * np.sqrt(np.log(np.log2(2 * count) / rho) / count)
+    return np.where(count > 0, radius, np.inf)
+
+
+@lru_cache(maxsize=32)
+def _table(scale: float, rho: float, size: int) -> FloatArray:
+    return _formula(scale, rho, np.arange(size))
+
+
+def cascade_radius(L: int, delta: float, sigma: float) -> _IteratedLogRadius:
+    """Return the radius of Algorithm 1 for `sigma`-sub-Gaussian outcomes.
+
+    Algorithm 1 is printed with the factor 4. Its concentration theorem [thm:conc_log] has `4 sigma`, and clicks are
+    1/2-sub-Gaussian, so that 2 is the factor used; `sigma = 1` gives the formula as printed.
+    """
+    return _IteratedLogRadius(4 * sigma, float(np.sqrt(delta / (12 * L))))
+
+
+def _batch_racing_radius(L: int, delta: float) -> _IteratedLogRadius:
+    """Return the radius of BatchRacing, Jun et al. (2016)."""
+    return _IteratedLogRadius(2.0, float(np.sqrt(delta / (6 * L))))
+
+
+# --- Algorithm 1 ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -64,7 +129,7 @@ class CascadeRule(Racing, RadiusRule):
     sigma: float = 0.5
 
     @cached_property
-    def _radius(self) -> IteratedLogRadius:
+    def _radius(self) -> _IteratedLogRadius:
         return cascade_radius(self.L, self.delta, self.sigma)
 
     def radius(self, T: ArrayLike) -> FloatArray:
@@ -89,11 +154,36 @@ class CascadeRule(Racing, RadiusRule):
         return accept, reject
 
 
+def _part_by_bounds(
+    lower: FloatArray, upper: FloatArray, k: IntArray | int, epsilon: float = 0.0
+) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the survivors to accept and to reject by bounds alone; arguments as for `RacingRule.identify`.
+
+    An item is accepted if its lower bound exceeds the k-th largest upper bound of the *others* less `epsilon`, and
+    rejected if its upper bound is below the k-th largest lower bound less `epsilon`.
+
+    *Proof* that each returned item is good enough as long as every interval holds, whatever the counts. Let `G` be the
+    best `K` items and `v` the smallest of their weights. At least `k` items of `G` survive at any time. This holds at
+    first. Accepting an item lowers `k` by one, and the number of survivors in `G` by at most one. The `k` items with
+    the largest lower bounds are never rejected, as no upper bound is below the lower bound of the same item; if an item
+    of `G` is rejected, these `k` items have larger weights, so that they are in `G` and still survive. Hence, if an
+    item outside `G` is accepted, `k` others have upper bounds of at least `v`, and its weight exceeds `v - epsilon`.
+    And if the race ends with `k` survivors, all of them are in `G`.
+    """
+    last, following = largest(upper, k - 1), largest(upper, k)
+    accept = lower > np.where(upper >= last, following, last) - epsilon
+    return accept, upper < largest(lower, k - 1) - epsilon
+
+
+_HALVINGS = 60
+"""Number of bisections, after which a float does not change any more."""
+
+
 @dataclass(frozen=True)
-class KLCascadeRule(KLRule, Racing):
+class KLCascadeRule(Racing):
     """Algorithm 1 with KL bounds at the risk `delta / L` per item: all hold with probability `1 - delta`.
 
-    While they hold, `part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
+    While they hold, `_part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
     (k+1)-th and the k-th largest *mean* instead. That is not enough: an item whose mean is no larger, but which was
     observed once less, can have the larger upper bound.
 
@@ -115,11 +205,43 @@ class KLCascadeRule(KLRule, Racing):
         """Risk of one item, `delta / L`."""
         return self.delta / self.L
 
+    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Return the smallest `p` of the interval."""
+        return kl_lower(mean, T, self.alpha)
+
+    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Return the largest `p` of the interval."""
+        return kl_upper(mean, T, self.alpha)
+
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return `1 / d` at the `x` in between with `d(high, x) = d(low, x) = d`, found by bisection."""
+        gap = high - low
+        left, right = np.zeros(np.shape(gap)), np.ones(np.shape(gap))
+        for _ in range(_HALVINGS):
+            share = (left + right) / 2
+            x = low + share * gap
+            above = divergence(low, x, share * gap) > divergence(high, x, (share - 1) * gap)
+            left, right = np.where(above, left, share), np.where(above, share, right)
+        return np.asarray(1 / divergence(low, low + left * gap, left * gap))
+
+    def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Return whether `lower(mean, T) > level`: `level` then lies below the mean and outside the interval."""
+        m, q = np.asarray(mean), np.asarray(level)
+        return np.asarray((q < 0) | ((q < m) & self._outside(m, T, q)))
+
+    def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Return whether `upper(mean, T) < level`."""
+        m, q = np.asarray(mean), np.asarray(level)
+        return np.asarray((q > 1) | ((q > m) & self._outside(m, T, q)))
+
+    def _outside(self, m: FloatArray, T: ArrayLike, q: FloatArray) -> BoolArray:
+        return np.multiply(kl(m, np.clip(q, 1e-300, 1 - 2**-53)), T) > threshold(T, self.alpha)
+
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
         """Compare with the bounds of the other items, whichever item has them."""
-        return part_by_bounds(lower, upper, k, self.epsilon)
+        return _part_by_bounds(lower, upper, k, self.epsilon)
 
 
 class CascadeBAI(RacingLearner):
@@ -144,7 +266,7 @@ class CascadeBAI(RacingLearner):
         delta: float,
         epsilon: float = 0.0,
         sigma: float = 0.5,
-        order: OrderName = "T",
+        order: _Order = "T",
         confidence: _Confidence = "lil",
         list_length: int | None = None,
     ) -> None:
@@ -213,8 +335,8 @@ class BatchRacingRule(RadiusRule):
         return min(self.b, self.r * survivors)
 
     @cached_property
-    def _radius(self) -> IteratedLogRadius:
-        return batch_racing_radius(self.L, self.delta)
+    def _radius(self) -> _IteratedLogRadius:
+        return _batch_racing_radius(self.L, self.delta)
 
     def radius(self, T: ArrayLike) -> FloatArray:
         """Return `2 sqrt( ln( log2(2T) / omega ) / T )` with `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
@@ -241,7 +363,7 @@ class BatchRacingRule(RadiusRule):
         The source also accepts the survivors together once only `k` are left. They are accepted by then: what is not
         rejected has the `k` largest lower bounds, each above the upper bounds of all that is rejected.
         """
-        return part_by_bounds(lower, upper, k)
+        return _part_by_bounds(lower, upper, k)
 
 
 class BatRac(RacingLearner):

@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import kl_lower, kl_upper, refuse_tolerance, told_apart
-from cascadebai_cli.learners.protocol import check_list_length
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.racing import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Stopping = Literal["bounds", "glr"]

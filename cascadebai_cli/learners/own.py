@@ -24,8 +24,8 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.protocol import Learner, can_answer, check_list_length
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.protocol import Learner, can_answer
+from cascadebai_cli.learners.racing import RacingLearner, check_list_length
 from cascadebai_cli.text import shortened
 from cascadebai_cli.version import __version__
 

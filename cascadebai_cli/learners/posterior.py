@@ -28,12 +28,11 @@ from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import check_list_length
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.racing import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
-Prior = Literal["uniform", "jeffreys"]
+_Prior = Literal["uniform", "jeffreys"]
 BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
 Laws = tuple[tuple[float, BetaMixture], ...]
@@ -378,7 +377,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: Prior | Laws = "uniform",
+        prior: _Prior | Laws = "uniform",
         list_length: int | None = None,
         known: list[list[int]] | None = None,
         *,

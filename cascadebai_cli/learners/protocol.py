@@ -6,7 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
 
 # --- The protocol ---------------------------------------------------------------------------------------------------
@@ -139,15 +138,3 @@ class BatchedAnswering(Batched):
 def in_batches(learner: Learner, name: str, batch: float) -> Batched:
     """Return a learner whose lists stay for `batch` steps each."""
     return (BatchedAnswering if can_answer(learner) else Batched)(learner, name, batch)
-
-
-# --- How many items a step shows: `M`, apart from the `K` items to find ---------------------------------------------
-#
-# An item's outcome is independent of everything before it, including what decides whether the item is observed. So
-# what is proved of a learner that shows `K` items holds for any `M >= 1`.
-
-
-def check_list_length(M: int | None) -> None:
-    """Raise `ConfigError` for a value that is not the length of a list."""
-    if M is not None and (type(M) is not int or M < 1):
-        raise ConfigError(f"list_length is {M!r}, but must be a whole number of at least 1")

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -195,27 +195,6 @@ def largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
     return pick(np.partition(values, np.unique(place), axis=-1), place)
 
 
-def part_by_bounds(
-    lower: FloatArray, upper: FloatArray, k: IntArray | int, epsilon: float = 0.0
-) -> tuple[BoolArray, BoolArray]:
-    """Return masks of the survivors to accept and to reject by bounds alone; arguments as for `RacingRule.identify`.
-
-    An item is accepted if its lower bound exceeds the k-th largest upper bound of the *others* less `epsilon`, and
-    rejected if its upper bound is below the k-th largest lower bound less `epsilon`.
-
-    *Proof* that each returned item is good enough as long as every interval holds, whatever the counts. Let `G` be the
-    best `K` items and `v` the smallest of their weights. At least `k` items of `G` survive at any time. This holds at
-    first. Accepting an item lowers `k` by one, and the number of survivors in `G` by at most one. The `k` items with
-    the largest lower bounds are never rejected, as no upper bound is below the lower bound of the same item; if an item
-    of `G` is rejected, these `k` items have larger weights, so that they are in `G` and still survive. Hence, if an
-    item outside `G` is accepted, `k` others have upper bounds of at least `v`, and its weight exceeds `v - epsilon`.
-    And if the race ends with `k` survivors, all of them are in `G`.
-    """
-    last, following = largest(upper, k - 1), largest(upper, k)
-    accept = lower > np.where(upper >= last, following, last) - epsilon
-    return accept, upper < largest(lower, k - 1) - epsilon
-
-
 def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
     """Return indices of the k-th and the (k+1)-th largest mean along the last axis, ties by index."""
     if mean.shape[-1] >= _MANY:
@@ -318,14 +297,24 @@ class RacingLearner(LeastObservedFirst):
             self.race.settle(accept, reject, mean)
 
 
+# --- How many items a step shows: `M`, apart from the `K` items to find ---------------------------------------------
+#
+# An item's outcome is independent of everything before it, including what decides whether the item is observed. So
+# what is proved of a learner that shows `K` items holds for any `M >= 1`.
+
+
+def check_list_length(M: int | None) -> None:
+    """Raise `ConfigError` for a value that is not the length of a list."""
+    if M is not None and (type(M) is not int or M < 1):
+        raise ConfigError(f"list_length is {M!r}, but must be a whole number of at least 1")
+
+
 # --- The order in which the chosen items are displayed (Section 6.1 of the paper, Figures 1 and 4) ------------------
 #
 # The items shown are always the least observed survivors; a display order changes only their places in the list. Yet
 # only for the order `T` is it proved that the best items are found with probability `1 - delta`. With other orders the
 # items at the end of a list may hardly ever be observed, so that counts are far apart, and the item of the (k+1)-th
 # largest mean may have a smaller upper bound than one of the best items that was observed less.
-
-OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 
 HUGE = 1e300
 """Value in place of an infinite radius: larger than any other value, yet finite."""

@@ -4,9 +4,12 @@ import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+
+_Results = Generator[Any, None, None]
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 5.0
@@ -16,13 +19,27 @@ _AHEAD = 2
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """Yield a client of the cluster, which has at least one worker.
+def on_cluster(address: str, tell: Callable[[str], None]) -> Iterator[tuple[int, Callable[..., _Results]]]:
+    """Yield the number of cores of a cluster, and a function of the work and the tasks that yields the results.
+
+    The work is a function that the workers import and call with each task. Tasks are taken from their iterator as there
+    is room for them; results come in any order. Closing the generator of the results stops what is still running.
+
+    Args:
+        tell: receives a sentence if all workers are gone.
 
     Raises:
         ConfigError: if the address needs certificates that are not set up.
-        CascadeError: if no scheduler answers, or it has no worker.
+        CascadeError: if no scheduler answers, it has no worker, or it is gone; if workers die of a task, or cannot load
+            it.
     """
+    with _connected(address) as client:
+        yield _cores(client), partial(_run_tasks, client, address, tell)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Yield a client of the cluster, which has at least one worker."""
     try:
         import distributed
     except ImportError:
@@ -57,28 +74,18 @@ def _hush() -> None:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def cores(client: Any) -> int:
+def _cores(client: Any) -> int:
     """Return the number of cores of all workers."""
     return sum(client.ncores().values())
 
 
-def run_tasks(
-    client: Any, address: str, work: Callable[[Any], Any], tasks: Iterator[Any], tell: Callable[[str], None]
-) -> Generator[Any, None, None]:
-    """Yield the results of `work` on each task, in any order; closing this generator stops what is still running.
-
-    Args:
-        work: function that the workers import and call.
-        tasks: iterator from which tasks are taken as there is room for them.
-        tell: receives a sentence if all workers are gone.
-
-    Raises:
-        CascadeError: if the scheduler is gone, workers die of a task, or a worker cannot load it.
-    """
+def _run_tasks(
+    client: Any, address: str, tell: Callable[[str], None], work: Callable[[Any], Any], tasks: Iterator[Any]
+) -> _Results:
     running: set[Any] = set()
     try:
         while True:
-            running |= _sent(client, work, tasks, _AHEAD * max(1, cores(client)) - len(running))
+            running |= _sent(client, work, tasks, _AHEAD * max(1, _cores(client)) - len(running))
             if not running:
                 return
             done = _finished(client, address, running, tell)
@@ -118,7 +125,7 @@ def _finished(client: Any, address: str, running: set[Any], tell: Callable[[str]
         except TimeoutError:
             if client.status != "running":
                 raise
-        if not told and cores(client) == 0:
+        if not told and _cores(client) == 0:
             tell(f"the cluster has no worker any more, so nothing runs; start some with: dask worker {address}")
             told = True
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from errno import ENOSPC
-from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -18,69 +17,27 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.running.cluster import connected, cores, run_tasks
+from cascadebai_cli.running.cluster import on_cluster
 from cascadebai_cli.running.interrupts import interrupts_held, one_interrupt
-from cascadebai_cli.running.watch import Follower, Watch, now_and_then
+from cascadebai_cli.running.watch import Follower, now_and_then
 from cascadebai_cli.running.worker import (
     Begun,
     Block,
     BlockResult,
     Settings,
-    code_of,
-    run_checked,
-    runs_side_by_side,
     serve,
+    work_on,
 )
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.kinds import AXES
-
-# --- Which cells are likely to take long: they are dealt out first, so that the time left becomes known early -------
-
-
-def guessed_steps(cell: Cell) -> float:
-    """Return a guess of the steps of a trial, up to a factor: `log(1/delta)` times the sum of `1 / gap^2`, over `mu`.
-
-    This has the order of the paper's bounds (Section 4.1); `mu` is the expected number of observations of a list of the
-    best items. Only the order of work depends on the guess.
-    """
-    problem = cell.problem
-    gaps = np.maximum(problem.gaps, max(problem.epsilon, np.finfo(float).tiny ** 0.25))
-    batch = cell.spec.options.get("b")
-    further = (batch if isinstance(batch, int) else cell.K) - 1
-    unseen = 0.0 if cell.feedback.observes_all else problem.sorted_weights[:further]
-    mu = 1 + np.cumprod(np.ones(further) - unseen).sum()
-    return float(np.log(1 / cell.delta) * (gaps**-2.0).sum() / mu)
-
 
 # --- Refusing trials for which this machine has too little memory ---------------------------------------------------
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container says how much of the machine it may have."""
 _GB = 10**9
-
-
-def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
-    """Raise `ConfigError` if the largest trials, one per worker, take more memory than there is."""
-    trials = [min(len(some), workers) for some in missing]
-    each = [_trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
-    at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
-    there = _machine_memory()
-    if there is None or int(at_once.sum()) <= there:
-        return
-    together = f", {len(at_once)} at once {_gb(int(at_once.sum()))}" if len(at_once) > 1 else ""
-    fewer = ", or a smaller --n-jobs" if len(at_once) > 1 else ""
-    raise ConfigError(
-        f"{cells[int(np.argmax(each))].label}: a trial takes about {_gb(max(each))} of memory{together}, but this "
-        f"machine has {_gb(there)}; choose fewer items{fewer}"
-    )
-
-
-def _trial_memory(cell: Cell) -> int:
-    """Return about how many bytes a trial takes."""
-    return ENGINES[cell.runs_with].memory(cell.L, cell.rewards, cell.most_steps)
 
 
 def _machine_memory() -> int | None:
@@ -129,8 +86,8 @@ class _BlockQueue:
         self._groups = [(cell.instance, cell.learner) for cell in cells]
         self._cells, self._missing = cells, missing
         to_run = [index for index, trials in enumerate(missing) if len(trials)]
-        to_run.sort(key=lambda index: -guessed_steps(cells[index]))
-        together = [index for index in to_run if runs_side_by_side(cells[index])]
+        to_run.sort(key=lambda index: -cells[index].guessed_steps)
+        together = [index for index in to_run if cells[index].side_by_side]
         known = set(together)
         self._open = [index for index in to_run if index not in known][::-1]
         self.left = sum(len(missing[index]) for index in self._open)
@@ -209,7 +166,7 @@ def _dealt(
         groups.setdefault(_kind(cells[index]), []).append(index)
     for kind, group in groups.items():
         paths = _paths(cells, missing, group)
-        most = ENGINES[kind.engine].block(kind.L)
+        most = cells[group[0]].ran_by.block(kind.L)
         rounds = -(-len(paths) // (most * workers))
         size = -(-len(paths) // rounds)
         rank = {index: i for i, index in enumerate(group)}
@@ -319,8 +276,23 @@ class Backend:
 
     def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[IntArray]) -> None:
         """Raise `ConfigError` for trials that take more memory than this machine has, unless a cluster runs them."""
-        if self.name != "dask":
-            refuse_too_large(cells, numbers, self.processes())
+        if self.name == "dask" or (there := _machine_memory()) is None:
+            return
+        workers = self.processes()
+        trials = [min(len(some), workers) for some in numbers]
+        each = [
+            cell.ran_by.memory(cell.L, cell.rewards, cell.most_steps) if number else 0
+            for cell, number in zip(cells, trials, strict=True)
+        ]
+        at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
+        if int(at_once.sum()) <= there:
+            return
+        together = f", {len(at_once)} at once {_gb(int(at_once.sum()))}" if len(at_once) > 1 else ""
+        fewer = ", or a smaller --n-jobs" if len(at_once) > 1 else ""
+        raise ConfigError(
+            f"{cells[int(np.argmax(each))].label}: a trial takes about {_gb(max(each))} of memory{together}, but this "
+            f"machine has {_gb(there)}; choose fewer items{fewer}"
+        )
 
     @property
     def wants_several(self) -> bool:
@@ -382,7 +354,7 @@ def collect(
 def _results(
     cells: Sequence[Cell], numbers: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower
 ) -> Generator[BlockResult, None, None]:
-    work = partial(run_checked, code_of(cells), settings)
+    work = work_on(cells, settings)
     with (
         _task_runner(backend, sum(map(len, numbers)), follower) as (workers, run),
         now_and_then(_LISTEN_SECONDS, follower.listen),
@@ -402,7 +374,7 @@ def _results(
 def _task_runner(backend: Backend, trials: int, follower: Follower) -> Iterator[tuple[int, _TaskRunner]]:
     """Yield the number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
-        with _dask(backend, follower.watch) as started:
+        with on_cluster(str(backend.scheduler), follower.watch.warn) as started:
             yield started
         return
     workers = backend.processes()
@@ -459,17 +431,6 @@ def _shared_memory_is_full() -> bool:
         return disk_usage(_SHARED_MEMORY).free < _LEAST_SHARED
     except OSError:
         return False
-
-
-@contextmanager
-def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
-    address = str(backend.scheduler)
-    with connected(address) as client:
-
-        def run(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
-            return run_tasks(client, address, work, tasks, watch.warn)
-
-        yield cores(client), run
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.runner import Backend, collect
-from cascadebai_cli.running.watch import Follower, Watch
+from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
@@ -27,7 +27,6 @@ from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of
-from cascadebai_cli.text import count
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
@@ -36,13 +35,27 @@ _MOST_SHARDS = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` of `of` parts; every trial of every cell is in exactly one, whatever the number of trials.
+    """Part `number` of `of` parts of a grid, by default all of it.
 
-    Neighbours in a cell and in the grid go to different shards, so that all have about the same amount of work.
+    Every trial of every cell is in exactly one, whatever the number of trials. Neighbours in a cell and in the grid go
+    to different shards, so that all have about the same amount of work.
     """
 
     number: int = 1
     of: int = 1
+
+    @classmethod
+    def named(cls, text: str) -> "Shard":
+        """Return the shard that a text such as `2/5` names.
+
+        Raises:
+            ConfigError: if the text names no shard.
+        """
+        found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
+        number, of = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= number <= of <= _MOST_SHARDS:
+            raise ConfigError(f"--shard {text} is not a part of a grid; write such as 2/5 for the second of five")
+        return cls(number, of)
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -55,23 +68,6 @@ class Shard:
     def share(self, position: int, trials: int) -> int:
         """Return how many of the trials 0, ..., `trials - 1` are in this shard."""
         return len(range((self.number - 1 - position) % self.of, trials, self.of))
-
-
-WHOLE = Shard()
-"""The whole grid as one shard."""
-
-
-def shard_of(text: str) -> Shard:
-    """Return the shard that a text such as `2/5` names.
-
-    Raises:
-        ConfigError: if the text names no shard.
-    """
-    found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
-    number, of = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= number <= of <= _MOST_SHARDS:
-        raise ConfigError(f"--shard {text} is not a part of a grid; write such as 2/5 for the second of five")
-    return Shard(number, of)
 
 
 # --- A study and its directory: what is there, and running what is missing under one lock ---------------------------
@@ -89,7 +85,7 @@ class Sweep:
 
     study: Study
     directory: Path
-    shard: Shard = WHOLE
+    shard: Shard = field(default_factory=Shard)
     packed: bool = False
     repeat: Callable[[Cell, int], str] | None = None
 
@@ -270,16 +266,6 @@ class OpenSweep:
             self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed
         )
         return sum(map(len, there.missing)), doubts(summary)
-
-
-def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
-    """Warn of damaged lines of the journal, and say what becomes of a trial that no other line holds."""
-    if stored.damaged:
-        lines, are = ("line", "is") if stored.damaged == 1 else ("lines", "are")
-        watch.warn(
-            f"warning: {count(stored.damaged)} damaged {lines} of the journal {are} left out; a trial that no other "
-            f"line holds {fate}"
-        )
 
 
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, in_order, never
-from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
+from cascadebai_cli.engines.simulate import Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
 from cascadebai_cli.learners.protocol import Learner
@@ -284,18 +284,17 @@ class _Code:
     package: str = _PACKAGE
 
 
-def code_of(cells: Sequence[Cell]) -> _Code:
-    """Return the code that runs these cells in this process."""
-    own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
-    return _Code(own, {name: LIVE[name] for name in own if name in LIVE})
+def work_on(cells: Sequence[Cell], settings: Settings) -> Callable[[list[Block]], list[BlockResult]]:
+    """Return what a worker calls with blocks of these cells: `run_blocks`, if it has the code of this process.
 
-
-def run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
-    """Call `run_blocks` in a worker, after checking that it has the code of its parent.
-
-    Raises:
-        CascadeError: if it has other code.
+    The function that is returned raises:
+        CascadeError: if the worker has other code.
     """
+    own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
+    return partial(_run_checked, _Code(own, {name: LIVE[name] for name in own if name in LIVE}), settings)
+
+
+def _run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     if code.package != _PACKAGE:
         raise CascadeError(
             f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "
@@ -321,12 +320,6 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
         return [_run_block(settings, block, ready) for block in blocks]
 
 
-def runs_side_by_side(cell: Cell) -> bool:
-    """Return whether trials of the cell run faster together, or with those at other budgets, than one by one."""
-    engine = ENGINES[cell.runs_with]
-    return engine.block(cell.L) > 1 or (cell.answers and engine.shares_paths)
-
-
 def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     """Run the trials of all blocks that gain by it side by side.
 
@@ -334,11 +327,11 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     """
     end = time.monotonic() + settings.seconds
     ready: dict[tuple[int, int], _Done | Begun] = {}
-    for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
+    for name in {block.cell.runs_with for block in blocks if block.cell.side_by_side}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
             with _at_most(settings.timeout):
-                ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
+                ready |= _together(settings.seed, mine[0].cell.ran_by, mine, lambda: time.monotonic() >= end)
         except (Exception, _TrialTimeout):
             continue
     return ready

@@ -73,7 +73,7 @@ def reading(path: Path) -> Iterator[BufferedReader]:
     """
     packed = is_packed(path)
     try:
-        with os.fdopen(open_regular(packed_path(path) if packed else path, os.O_RDONLY), "rb") as file:
+        with os.fdopen(open_regular(_packed_path(path) if packed else path, os.O_RDONLY), "rb") as file:
             yield BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
     except FileNotFoundError as error:
         missing = f"{path} is missing; `cascadebai sweep CONFIG --out {for_shell(path.parent)}` writes it"
@@ -81,21 +81,21 @@ def reading(path: Path) -> Iterator[BufferedReader]:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         shown, way_out = (
-            (packed_path(path), "unpack it, or sweep again")
+            (_packed_path(path), "unpack it, or sweep again")
             if packed
             else (path, "it must be a file that you may read")
         )
         raise ConfigError(f"{shown} cannot be read ({reason}); {way_out}") from error
 
 
-def packed_path(path: Path) -> Path:
+def _packed_path(path: Path) -> Path:
     """Return the path that the file has when it is compressed by gzip."""
     return path.with_name(f"{path.name}.gz")
 
 
 def is_packed(path: Path) -> bool:
     """Return whether `path` is a `trials.csv` that is there only compressed; no other file is kept in that form."""
-    return path.name == TRIALS_CSV and not path.exists() and packed_path(path).exists()
+    return path.name == TRIALS_CSV and not path.exists() and _packed_path(path).exists()
 
 
 def open_to_write(path: Path, flags: int = 0) -> int:
@@ -133,16 +133,6 @@ def _remedy(error: OSError) -> str:
     )
 
 
-def make_directory(directory: Path) -> None:
-    """Make a directory and its parents.
-
-    Raises:
-        CascadeError: if that is not possible.
-    """
-    with writing_to(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-
-
 def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) -> str:
     """Write a file so that, even if the power fails, either the old one or the whole new one is there.
 
@@ -158,7 +148,7 @@ def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) 
     digest = hashlib.sha256()
     with writing_to(path):
         parts = _hashed((line.encode() for line in lines), digest)
-        replace_file(packed_path(path) if packed else path, _compressed(parts) if packed else parts)
+        replace_file(_packed_path(path) if packed else path, _compressed(parts) if packed else parts)
         if packed:
             path.unlink(missing_ok=True)
     return digest.hexdigest()

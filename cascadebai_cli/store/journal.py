@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.store.columns import COLUMNS, JOURNAL, LATER, MOST_COUNT, OUTCOME, STATUSES, TrialRow
+from cascadebai_cli.store.columns import COLUMNS, JOURNAL, LATER, MOST_COUNT, OUTCOME, SAME, STATUSES, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
 from cascadebai_cli.store.records import NO_RECORDS, RECORDS, Recorded, Recording, entries_of
 from cascadebai_cli.version import __version__
@@ -233,7 +234,7 @@ def read_journal(directory: Path) -> Stored:
         _refuse_unknown_columns(path, reader.unknown)
     else:
         rows = np.empty(0, ROW)
-    return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size, reader.recorded)
+    return Stored(tuple(reader.cells), _each_once(rows), reader.damaged, reader.size, reader.recorded)
 
 
 def _refuse_unknown_columns(path: Path, names: Collection[str]) -> None:
@@ -257,23 +258,6 @@ def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
     with writing_to(path):
         replace_file(path, map(encode, rows))
         return path.stat().st_size
-
-
-def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
-    """Return the seconds that one core needs for `trials` trials, at the pace of these rows; `None` without rows."""
-    return float(rows["seconds"].mean()) * trials if len(rows) else None
-
-
-def each_once(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
-    rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
-    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~repeats(rows)])]
-    return kept
-
-
-def repeats(rows: NDArray[Any]) -> BoolArray:
-    """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
-    return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
 
 
 class _Reader:
@@ -337,7 +321,7 @@ class Journal:
     @property
     def stored(self) -> Stored:
         """What the journal holds now, with the rows that were added; nothing is read again."""
-        rows = each_once(np.concatenate(self._rows))
+        rows = _each_once(np.concatenate(self._rows))
         return Stored(tuple(self._reader.cells), rows, self._stored.damaged, self.size, self._reader.recorded)
 
     def append(self, rows: Sequence[TrialRow]) -> None:
@@ -375,3 +359,62 @@ class Journal:
             self.sync()
         finally:
             os.close(self._handle)
+
+
+# --- Merging rows: a trial that is in two directories must be the same in both --------------------------------------
+
+
+def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
+    """Return the rows of several directories together; the size is 0, as they are in no journal yet.
+
+    Raises:
+        ConfigError: if a trial ended differently in two of them.
+    """
+    places = {name: i for i, name in enumerate(dict.fromkeys(name for _, part in parts for name in part.cell_ids))}
+    rows = np.concatenate([part.rows for _, part in parts])
+    rows["cell"] = np.concatenate([_renumbered(part, places) for _, part in parts])
+    owners = np.repeat(np.arange(len(parts)), [len(part.rows) for _, part in parts])
+    lacking = np.sum([_lacks(rows, name) for name in SAME], axis=0)
+    order = np.lexsort((owners, lacking, rows["trial"], rows["cell"]))
+    rows, owners = rows[order], owners[order]
+    unequal = np.flatnonzero(_repeats(rows) & _contradict(rows[1:], rows[:-1]))
+    if len(unequal):
+        one, other = rows[unequal[0] : unequal[0] + 2]
+        here, there = (parts[owner][0] for owner in owners[unequal[0] : unequal[0] + 2])
+        raise ConfigError(
+            f"trial {one['trial']} of cell {list(places)[one['cell']]} has {one['steps']} steps and "
+            f"{one['observations']} observations in {here}, but {other['steps']} and {other['observations']} in "
+            f"{there}, or ended differently; find out which is wrong and leave it out"
+        )
+    recorded: dict[tuple[str, int], Mapping[str, str]] = {}
+    for key, found in chain(*(part.recorded.items() for _, part in parts)):
+        recorded[key] = {**recorded.get(key, {}), **found}
+    return Stored(tuple(places), _each_once(rows), sum(part.damaged for _, part in parts), 0, recorded)
+
+
+def _lacks(rows: NDArray[Any], name: str) -> BoolArray:
+    """Return which rows lack a value because they are older than their column."""
+    return np.asarray((rows[name] < 0) & (name in LATER))
+
+
+def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> BoolArray:
+    """Return `TrialRow.contradicts` for each row and another one of the same trial."""
+    unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
+    return np.asarray(np.any(unequal, axis=0))
+
+
+def _renumbered(part: Stored, places: dict[str, int]) -> IntArray:
+    numbers: IntArray = np.array([places[name] for name in part.cell_ids], dtype=np.int64)[part.rows["cell"]]
+    return numbers
+
+
+def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
+    rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
+    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~_repeats(rows)])]
+    return kept
+
+
+def _repeats(rows: NDArray[Any]) -> BoolArray:
+    """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
+    return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))

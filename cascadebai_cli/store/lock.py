@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
+from cascadebai_cli.store.files import open_to_write, reading, writing_to
 from cascadebai_cli.store.manifest import Earlier
 
 _LOCK, _OWNER = ".lock", ".owner"
@@ -126,7 +126,7 @@ def only_writer(directory: Path) -> Iterator[Held]:
     Raises:
         CascadeError: if another process holds it, or it cannot be written to.
     """
-    make_directory(directory.resolve())
+    _make_directory(directory.resolve())
     with writing_to(directory):
         handle = open_to_write(directory / _LOCK)
     try:
@@ -214,3 +214,8 @@ def _rename(place: Path, target: Path) -> None:
 
 def _beside(place: Path) -> Iterator[Path]:
     return (place.with_name(f"{place.name}.old{number}") for number in count(1))
+
+
+def _make_directory(directory: Path) -> None:
+    with writing_to(directory):
+        directory.mkdir(parents=True, exist_ok=True)

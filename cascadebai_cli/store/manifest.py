@@ -310,14 +310,14 @@ _Content = Mapping[str, Any]
 """A cell as a manifest has it (`Cell.content`)."""
 
 
-class Places(NamedTuple):
+class _Places(NamedTuple):
     """The words for the two sides in a sentence."""
 
     one: str = "there"
     other: str = "here"
 
 
-_HERE = Places()
+_HERE = _Places()
 """The words for a directory (there) and the sweep that is to write to it (here)."""
 
 
@@ -341,17 +341,51 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
         raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
 
 
+def refuse_to_merge(parts: Sequence[tuple[Path, Manifest]]) -> None:
+    """Refuse a directory that differs from those before it in something that rows depend on.
+
+    Raises:
+        ConfigError: if one does; the message names every key.
+    """
+    first: dict[tuple[Any, ...], tuple[Path, Mapping[str, Any]]] = {}
+    for path, manifest in parts:
+        found = list(_maker_differences(parts[0][1], manifest, _in_words(parts[0][0], path)))
+        for key, facts in _facts(manifest):
+            where, before = first.setdefault(key, (path, facts))
+            if before != facts:
+                found += _content_differences(before, facts, manifest.config, _in_words(where, path))
+        if found:
+            raise ConfigError(
+                f"{path} cannot be merged: {'; '.join(dict.fromkeys(found))}; leave it out, or sweep it again"
+            )
+
+
+def _in_words(one: Path, other: Path) -> _Places:
+    return _Places(f"in {one}", f"in {other}")
+
+
+def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    """Yield what must be the same in all parts: for each cell, point of the grid, learner and data file."""
+    files = {entry["name"] for entry in manifest.config["instances"] if entry.get("path")}
+    for cell_id, content in manifest.cells.items():
+        yield ("cell", cell_id), {"engine": content.get("engine")}
+        yield ("point", *(content.get(key) for key in PLACE)), content
+        yield ("learner", content.get("learner")), {"code": content.get("code"), RULE: content.get(RULE, 1)}
+        if (instance := content.get("instance")) in files:
+            yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
+
+
 def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
-    yield from maker_differences(old, new)
+    yield from _maker_differences(old, new)
     for cell_id in cell_ids:
         before, after = old.cells.get(cell_id, {}), new.cells.get(cell_id)
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
         else:
-            yield from content_differences(before, after, new.config, keys=("engine", RULE))
+            yield from _content_differences(before, after, new.config, keys=("engine", RULE))
 
 
-def maker_differences(old: Manifest, new: Manifest, places: Places = _HERE) -> Iterator[str]:
+def _maker_differences(old: Manifest, new: Manifest, places: _Places = _HERE) -> Iterator[str]:
     """Yield how the seeds of two sweeps differ, and the versions of the engines that both need."""
     if old.seed != new.seed:
         yield f"seed is {old.seed} {places.one} and {new.seed} {places.other}"
@@ -370,12 +404,12 @@ def _cell_differences(before: _Content, cells: Sequence[_Content], config: _Cont
     for key in place:
         yield f"{key} {_shown(before.get(key))} is there and not here"
     if not place:
-        told = list(content_differences(before, near, config))
+        told = list(_content_differences(before, near, config))
         yield from told or [f"{before.get('learner')} has other options than there"]
 
 
-def content_differences(
-    before: _Content, after: _Content, config: _Content, places: Places = _HERE, keys: Sequence[str] | None = None
+def _content_differences(
+    before: _Content, after: _Content, config: _Content, places: _Places = _HERE, keys: Sequence[str] | None = None
 ) -> Iterator[str]:
     """Yield how two cells differ in some keys, by default in all; `config` is that of the second."""
     for key in _changed(before, after, keys):

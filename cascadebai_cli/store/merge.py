@@ -1,27 +1,13 @@
-"""Merging several result directories into one."""
+"""The manifest of several result directories that are merged into one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.store.columns import LATER, MANIFEST, PLACE, SAME
-from cascadebai_cli.store.journal import Stored, each_once, repeats
-from cascadebai_cli.store.manifest import (
-    MAKERS,
-    Manifest,
-    Places,
-    content_differences,
-    grid_of,
-    hash_of,
-    maker_differences,
-)
-from cascadebai_cli.study.cells import RULE
+from cascadebai_cli.store.columns import MANIFEST, PLACE
+from cascadebai_cli.store.manifest import MAKERS, Manifest, grid_of, hash_of, refuse_to_merge
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.kinds import ALL_AXES
@@ -102,7 +88,7 @@ def merged_manifest(parts: Sequence[_Part]) -> Manifest:
     for path, manifest in parts:
         stored_study(manifest.config, path / MANIFEST)
     grids = [grid_of(*part) for part in parts]
-    _refuse_differences(parts)
+    refuse_to_merge(parts)
     manifests = [manifest for _, manifest in parts]
     config = _merged_config([(path, manifest.config) for path, manifest in parts])
     known = {cell_id: content for manifest in manifests[::-1] for cell_id, content in manifest.cells.items()}
@@ -126,36 +112,6 @@ def merged_manifest(parts: Sequence[_Part]) -> Manifest:
             "weights": {key: weights for manifest in manifests for key, weights in manifest.weights.items()},
         }
     )
-
-
-def _refuse_differences(parts: Sequence[_Part]) -> None:
-    """Refuse a part that differs from those before it."""
-    first: dict[tuple[Any, ...], tuple[Path, Mapping[str, Any]]] = {}
-    for path, manifest in parts:
-        found = list(maker_differences(parts[0][1], manifest, _places(parts[0][0], path)))
-        for key, facts in _facts(manifest):
-            where, before = first.setdefault(key, (path, facts))
-            if before != facts:
-                found += content_differences(before, facts, manifest.config, _places(where, path))
-        if found:
-            raise ConfigError(
-                f"{path} cannot be merged: {'; '.join(dict.fromkeys(found))}; leave it out, or sweep it again"
-            )
-
-
-def _places(one: Path, other: Path) -> Places:
-    return Places(f"in {one}", f"in {other}")
-
-
-def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
-    """Yield what must be the same in all parts: for each cell, point of the grid, learner and data file."""
-    files = {entry["name"] for entry in manifest.config["instances"] if entry.get("path")}
-    for cell_id, content in manifest.cells.items():
-        yield ("cell", cell_id), {"engine": content.get("engine")}
-        yield ("point", *(content.get(key) for key in PLACE)), content
-        yield ("learner", content.get("learner")), {"code": content.get("code"), RULE: content.get(RULE, 1)}
-        if (instance := content.get("instance")) in files:
-            yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
 
 
 def _ordered(grids: Sequence[Sequence[_Config]]) -> Iterator[_Config]:
@@ -185,50 +141,3 @@ def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
     if all(not isinstance(value, str) for value in values) and all(axis == sorted(axis) for axis in axes):
         values.sort()
     return {value: place for place, value in enumerate(values)}
-
-
-# --- Merging rows: a trial that is in two directories must be the same in both --------------------------------------
-
-
-def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
-    """Return the rows of several directories together; the size is 0, as they are in no journal yet.
-
-    Raises:
-        ConfigError: if a trial ended differently in two of them.
-    """
-    places = {name: i for i, name in enumerate(dict.fromkeys(name for _, part in parts for name in part.cell_ids))}
-    rows = np.concatenate([part.rows for _, part in parts])
-    rows["cell"] = np.concatenate([_renumbered(part, places) for _, part in parts])
-    owners = np.repeat(np.arange(len(parts)), [len(part.rows) for _, part in parts])
-    lacking = np.sum([_lacks(rows, name) for name in SAME], axis=0)
-    order = np.lexsort((owners, lacking, rows["trial"], rows["cell"]))
-    rows, owners = rows[order], owners[order]
-    unequal = np.flatnonzero(repeats(rows) & _contradict(rows[1:], rows[:-1]))
-    if len(unequal):
-        one, other = rows[unequal[0] : unequal[0] + 2]
-        here, there = (parts[owner][0] for owner in owners[unequal[0] : unequal[0] + 2])
-        raise ConfigError(
-            f"trial {one['trial']} of cell {list(places)[one['cell']]} has {one['steps']} steps and "
-            f"{one['observations']} observations in {here}, but {other['steps']} and {other['observations']} in "
-            f"{there}, or ended differently; find out which is wrong and leave it out"
-        )
-    recorded: dict[tuple[str, int], Mapping[str, str]] = {}
-    for key, found in chain(*(part.recorded.items() for _, part in parts)):
-        recorded[key] = {**recorded.get(key, {}), **found}
-    return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0, recorded)
-
-
-def _lacks(rows: NDArray[Any], name: str) -> BoolArray:
-    """Return which rows lack a value because they are older than their column."""
-    return np.asarray((rows[name] < 0) & (name in LATER))
-
-
-def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> BoolArray:
-    """Return `TrialRow.contradicts` for each row and another one of the same trial."""
-    unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
-    return np.asarray(np.any(unequal, axis=0))
-
-
-def _renumbered(part: Stored, places: dict[str, int]) -> IntArray:
-    numbers: IntArray = np.array([places[name] for name in part.cell_ids], dtype=np.int64)[part.rows["cell"]]
-    return numbers

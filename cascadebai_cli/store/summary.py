@@ -1,14 +1,17 @@
 """`summary.csv`, and the writing of all tables."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import bdtr
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import BoolArray, FloatArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.journal import Stored
@@ -22,7 +25,6 @@ from cascadebai_cli.store.trials import (
     binomial_interval,
     mean_interval,
     misses_aim,
-    rank_of,
     read_table,
     read_trials,
     rows_below,
@@ -31,6 +33,7 @@ from cascadebai_cli.store.trials import (
     write_trials,
 )
 from cascadebai_cli.study.fields import Enough
+from cascadebai_cli.study.kinds import QUANTILES
 from cascadebai_cli.text import count, percent
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
@@ -130,6 +133,30 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
     return {"n_capped": n - stopped, "error_rate": rate, "error_low": low, "error_high": high}
 
 
+def _rank_of(share: float, n: ArrayLike) -> IntArray:
+    """Return the rank, from 1, of the value that is this quantile of `n` values."""
+    return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
+
+
+def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
+    """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
+
+    The ends of an interval are values too, of ranks that hold whatever the distribution is (binomial); nan if there
+    are too few values for it.
+
+    Args:
+        steps: in ascending order.
+    """
+    n = len(steps)
+    found = {name: float(steps[_rank_of(share, n) - 1]) for name, share in QUANTILES.items()}
+    for name in ("median", "q90"):
+        ranks = bdtr(np.arange(n + 1), n, QUANTILES[f"{name}_steps"])
+        low, high = (int(np.searchsorted(ranks, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
+        ends = (float(steps[low - 1]), float(steps[high])) if low >= 1 and high < n else (math.nan, math.nan)
+        found |= dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
+    return found
+
+
 def read_summary(path: Path) -> pd.DataFrame:
     """Return the cells of `summary.csv`, which may have been edited by hand; names are text, counts are integers.
 
@@ -158,7 +185,7 @@ ABOVE_DELTA = " > delta"
 
 def is_limit_of_quantile(cells: pd.DataFrame, level: float) -> "pd.Series[bool]":
     """Return for which cells a quantile of the steps is a lower limit, since a trial that reached the cap has it."""
-    return cells["n"] - cells["n_capped"] < rank_of(level, cells["n"])
+    return cells["n"] - cells["n_capped"] < _rank_of(level, cells["n"])
 
 
 def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":

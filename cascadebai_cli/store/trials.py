@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, stdtrit
+from numpy.typing import NDArray
+from scipy.special import betaincinv, stdtrit
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import FloatArray, IntArray
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     CELL,
     COLUMNS,
@@ -37,7 +37,6 @@ from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough, first_of
-from cascadebai_cli.study.kinds import QUANTILES
 
 # --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
 
@@ -91,30 +90,6 @@ def positive_mean_interval(values: FloatArray, level: float = 0.95) -> MeanInter
     found = mean_interval(values, level)
     factor = np.exp((found.high - found.value) / found.value) if found.value > 0 else 1.0
     return found._replace(low=float(found.value / factor), high=float(found.value * factor))
-
-
-def rank_of(share: float, n: ArrayLike) -> IntArray:
-    """Return the rank, from 1, of the value that is this quantile of `n` values."""
-    return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
-
-
-def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
-    """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
-
-    The ends of an interval are values too, of ranks that hold whatever the distribution is (binomial); nan if there
-    are too few values for it.
-
-    Args:
-        steps: in ascending order.
-    """
-    n = len(steps)
-    found = {name: float(steps[rank_of(share, n) - 1]) for name, share in QUANTILES.items()}
-    for name in ("median", "q90"):
-        ranks = bdtr(np.arange(n + 1), n, QUANTILES[f"{name}_steps"])
-        low, high = (int(np.searchsorted(ranks, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
-        ends = (float(steps[low - 1]), float(steps[high])) if low >= 1 and high < n else (math.nan, math.nan)
-        found |= dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
-    return found
 
 
 def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:

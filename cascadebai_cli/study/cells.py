@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cascadebai_cli.engines.outcomes import TableShape
-from cascadebai_cli.engines.simulate import EngineName, resolve_engine
+from cascadebai_cli.engines.simulate import ENGINES, Engine, EngineName, resolve_engine
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import MakeGenerator, is_own, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer
@@ -171,6 +171,31 @@ class Cell:
         learner = self.build()
         self._refuse_budget(learner)
         return resolve_engine(self.engine, learner, self.feedback, self.rewards)
+
+    @property
+    def ran_by(self) -> Engine:
+        """The record of that engine."""
+        return ENGINES[self.runs_with]
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether trials run faster together, or with those at other budgets, than one by one."""
+        return self.ran_by.block(self.L) > 1 or (self.answers and self.ran_by.shares_paths)
+
+    @property
+    def guessed_steps(self) -> float:
+        """A guess of the steps of a trial, up to a factor: `log(1/delta)` times the sum of `1 / gap^2`, over `mu`.
+
+        This has the order of the paper's bounds (Section 4.1); `mu` is the expected number of observations of a list of
+        the best items. Only the order of work depends on the guess.
+        """
+        problem = self.problem
+        gaps = np.maximum(problem.gaps, max(problem.epsilon, np.finfo(float).tiny ** 0.25))
+        batch = self.spec.options.get("b")
+        further = (batch if isinstance(batch, int) else self.K) - 1
+        unseen = 0.0 if self.feedback.observes_all else problem.sorted_weights[:further]
+        mu = 1 + np.cumprod(np.ones(further) - unseen).sum()
+        return float(np.log(1 / self.delta) * (gaps**-2.0).sum() / mu)
 
     def _refuse_budget(self, learner: Learner) -> None:
         """Refuse a budget for a learner that gives no answer, and none for a learner that never stops."""

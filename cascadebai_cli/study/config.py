@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value, show
 from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
@@ -216,12 +215,6 @@ def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
         ConfigError: if the config or a value is not usable.
     """
     return load_study(config, given.overrides)
-
-
-def check_trials(trials: int | None) -> None:
-    """Raise `ConfigError` for a number of trials that is too large."""
-    if trials is not None and trials > MOST_TRIALS:
-        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
 
 
 def check_rows(study: Study) -> None:

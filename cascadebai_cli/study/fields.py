@@ -28,20 +28,15 @@ from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FEEDBACKS
 from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
 from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, mistake, show
+from cascadebai_cli.text import listed
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
 
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
 """Largest number of points of one axis of a grid, and of cells of one instance."""
-MOST_WEIGHTS = 20_000_000
-"""Largest number of weights of all points of one instance, which take 160 MB."""
 _SLOWEST_GROWTH = 1.01
 """Smallest factor between budgets that grow."""
-MOST_ITEMS_OF_CELLS = 100_000_000
-"""Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
-MOST_ROWS = 10_000_000
-"""Largest number of rows of a table of rewards, which takes 160 MB for 128 items."""
 _LONGEST_NAME = 200
 """Largest name of a study in bytes, as names of files begin with it."""
 
@@ -123,12 +118,12 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def range_as_list(value: object) -> object:
+def _range_as_list(value: object) -> object:
     """Return a list as it is, a range as the list of its points, and any other value as a list of one."""
-    return points(value) if isinstance(value, dict) else _as_list(value)
+    return _points(value) if isinstance(value, dict) else _as_list(value)
 
 
-def growth_as_list(value: object) -> object:
+def _growth_as_list(value: object) -> object:
     """Return a list as it is, a growth as the list of its points, and any other value as a list of one."""
     return _growing(value) if isinstance(value, dict) else _as_list(value)
 
@@ -143,7 +138,7 @@ def _growing(span: dict[str, Any]) -> list[int]:
     return list(dict.fromkeys(values))
 
 
-def points(span: dict[str, Any]) -> list[int]:
+def _points(span: dict[str, Any]) -> list[int]:
     """Return the points of a range `{from: 20, to: 60, step: 1}`, both ends included.
 
     Raises:
@@ -229,7 +224,7 @@ List = Field(strict=False)
 Filled = Field(strict=False, json_schema_extra={"minItems": 1})
 """The same for a list of at least one entry, in the schema; `not_empty` checks it."""
 
-Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+_Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
 _WHOLE = {"type": "integer", "minimum": 1}
 
@@ -242,26 +237,26 @@ def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
-"""JSON schema of a mapping that `points` reads."""
-Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
-Growth = Annotated[
+"""JSON schema of a mapping that `_points` reads."""
+_Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
+_Growth = Annotated[
     dict[str, Any],
     WithJsonSchema(_span("{from, to, times}", "times", {"type": "number", "minimum": _SLOWEST_GROWTH, "default": 2})),
 ]
 """A mapping that `_growing` reads, with its JSON schema."""
 
 _Item = TypeVar("_Item")
-Several = Annotated[list[_Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
+_Several = Annotated[list[_Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
 """A list of values in the JSON schema."""
 _Listed = Annotated[tuple[_Item, ...], List, AfterValidator(not_empty), AfterValidator(_distinct)]
 
-SizeList = Annotated[_Listed[Size], BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)]
+_AS_SIZES = BeforeValidator(_range_as_list, json_schema_input_type=_Size | _Several[_Size] | _Range)
+SizeList = Annotated[_Listed[_Size], _AS_SIZES]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
-Budget = Annotated[int, Field(ge=1, le=10**12)]
-Budgets = Annotated[
-    _Listed[Budget], BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
-]
+_Budget = Annotated[int, Field(ge=1, le=10**12)]
+_AS_BUDGETS = BeforeValidator(_growth_as_list, json_schema_input_type=_Budget | _Several[_Budget] | _Growth)
+Budgets = Annotated[_Listed[_Budget], _AS_BUDGETS]
 """Numbers of steps: one, a list, or `{from, to, times}`."""
 
 Records = Annotated[
@@ -272,14 +267,53 @@ Records = Annotated[
 ]
 """What is recorded: one name, a list, or nothing."""
 
-Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
-Epsilon = Annotated[float, Field(ge=0, lt=1)]
+_Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
+_Epsilon = Annotated[float, Field(ge=0, lt=1)]
 
-Risks = Annotated[_Listed[Risk], BeforeValidator(_as_list, json_schema_input_type=Risk | Several[Risk])]
+Risks = Annotated[_Listed[_Risk], BeforeValidator(_as_list, json_schema_input_type=_Risk | _Several[_Risk])]
 """Numbers from `SMALLEST_RISK` to below 1: one or a list."""
 
-Epsilons = Annotated[_Listed[Epsilon], BeforeValidator(_as_list, json_schema_input_type=Epsilon | Several[Epsilon])]
+Epsilons = Annotated[_Listed[_Epsilon], BeforeValidator(_as_list, json_schema_input_type=_Epsilon | _Several[_Epsilon])]
 """Numbers from 0 to below 1 (with 1 all items would be good enough): one or a list."""
+
+
+# --- Values of the grid that vary together: `zip: {K: [2, 4], delta: [0.1, 0.05]}` makes two points, not four -------
+
+_Sizes = Annotated[tuple[_Size, ...], List, _AS_SIZES]
+
+
+class Zip(Entry):
+    """Lists of equal length; the first values make one point, the second ones another, and so on."""
+
+    L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
+    K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
+    delta: Annotated[
+        Annotated[tuple[_Risk, ...], List] | None, says("Largest probabilities of a wrong answer.", "[0.1, 0.05]")
+    ] = None
+    epsilon: Annotated[Annotated[tuple[_Epsilon, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
+    budget: Annotated[
+        Annotated[tuple[_Budget, ...], List, _AS_BUDGETS] | None,
+        says("Steps after which learners have to answer.", "[500, 1000]"),
+    ] = None
+
+    @property
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """The lists that are given, by name."""
+        return {name: values for name, values in self if values is not None}
+
+    @model_validator(mode="after")
+    def _pair_up(self) -> "Zip":
+        lengths = {name: len(values) for name, values in self.values.items()}
+        if len(lengths) < 2:
+            raise mistake(f"pairs nothing; give lists of two or more of {listed(list(type(self).model_fields))}")
+        if len(set(lengths.values())) > 1 or not all(lengths.values()):
+            found = ", ".join(f"{number} of {name}" for name, number in lengths.items())
+            raise mistake(f"the lists have different lengths or none ({found}); write as many values of each")
+        rows = list(zip(*self.values.values(), strict=True))
+        for i, row in enumerate(rows):
+            if row in rows[:i]:
+                raise mistake(f"{show(row)} is listed twice; leave one out", next(iter(lengths)), i)
+        return self
 
 
 # --- How many trials a cell gets: a number, or a rule that tells when there are enough ------------------------------
@@ -464,15 +498,15 @@ def _copies(document: Document, at: KeyPath, entry: object) -> Iterator[object]:
 
 def _values(document: Document, at: KeyPath, value: Any) -> Sequence[Any]:
     try:
-        listed: Sequence[Any] = points(value) if isinstance(value, dict) else value
+        entries: Sequence[Any] = _points(value) if isinstance(value, dict) else value
     except PydanticCustomError as error:
         context = error.context or {}
         raise ConfigError(document.message((*at, *context["at"]), context["text"])) from None
-    if not isinstance(listed, list):
-        return [listed]
-    if not listed:
+    if not isinstance(entries, list):
+        return [entries]
+    if not entries:
         raise ConfigError(document.message(at, "the list is empty; give at least one entry"))
-    return listed
+    return entries
 
 
 def _filled(name: str, values: Mapping[str, Any]) -> str:

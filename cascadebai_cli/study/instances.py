@@ -30,70 +30,20 @@ from cascadebai_cli.options import record_options
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import (
     MOST_ITEMS,
-    Budget,
     Budgets,
     Entry,
-    Epsilon,
     Epsilons,
     Fit,
     Formula,
-    Growth,
-    List,
-    Range,
-    Risk,
     Risks,
-    Several,
-    Size,
     SizeList,
     Text,
+    Zip,
     context_of,
-    growth_as_list,
     one_of,
-    range_as_list,
     says,
 )
-from cascadebai_cli.text import listed, unrounded
-
-# --- Values of the grid that vary together: `zip: {K: [2, 4], delta: [0.1, 0.05]}` makes two points, not four -------
-
-_Sizes = Annotated[
-    tuple[Size, ...], List, BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)
-]
-_Budgets = Annotated[
-    tuple[Budget, ...], List, BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
-]
-
-
-class Zip(Entry):
-    """Lists of equal length; the first values make one point, the second ones another, and so on."""
-
-    L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
-    K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
-    delta: Annotated[
-        Annotated[tuple[Risk, ...], List] | None, says("Largest probabilities of a wrong answer.", "[0.1, 0.05]")
-    ] = None
-    epsilon: Annotated[Annotated[tuple[Epsilon, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
-    budget: Annotated[_Budgets | None, says("Steps after which learners have to answer.", "[500, 1000]")] = None
-
-    @property
-    def values(self) -> dict[str, tuple[Any, ...]]:
-        """The lists that are given, by name."""
-        return {name: values for name, values in self if values is not None}
-
-    @model_validator(mode="after")
-    def _pair_up(self) -> "Zip":
-        lengths = {name: len(values) for name, values in self.values.items()}
-        if len(lengths) < 2:
-            raise mistake(f"pairs nothing; give lists of two or more of {listed(list(type(self).model_fields))}")
-        if len(set(lengths.values())) > 1 or not all(lengths.values()):
-            found = ", ".join(f"{number} of {name}" for name, number in lengths.items())
-            raise mistake(f"the lists have different lengths or none ({found}); write as many values of each")
-        rows = list(zip(*self.values.values(), strict=True))
-        for i, row in enumerate(rows):
-            if row in rows[:i]:
-                raise mistake(f"{show(row)} is listed twice; leave one out", next(iter(lengths)), i)
-        return self
-
+from cascadebai_cli.text import unrounded
 
 # --- Users who look at the lists: the keys of a kind are the fields of its record -----------------------------------
 

@@ -28,7 +28,7 @@ from cascadebai_cli.study.fields import Entry, Epsilons, FeedbackName, Risks, Si
 # --- Meanings of the options of learners; types and defaults stand in the signatures of the learners ----------------
 
 
-class LearnerOption(NamedTuple):
+class _LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
@@ -43,37 +43,37 @@ class LearnerOption(NamedTuple):
 _LARGEST_SIGMA = 1000
 """Beyond this value a run would take more steps than can be counted."""
 
-LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
+LEARNER_OPTIONS: Mapping[str, _LearnerOption] = MappingProxyType(
     {
-        "sigma": LearnerOption(
+        "sigma": _LearnerOption(
             "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 gives the formula as printed in the paper.",
             "0.25",
             Field(gt=0, le=_LARGEST_SIGMA),
         ),
-        "order": LearnerOption(
+        "order": _LearnerOption(
             "Order in which the least observed survivors are shown: by observations T, mean, upper bound U or lower "
             "bound L; a minus sign makes it descending.",
             "-U",
         ),
-        "confidence": LearnerOption(
+        "confidence": _LearnerOption(
             "Confidence bounds: the radius of the paper, or bounds from the Bernoulli divergence (kl).", "kl"
         ),
-        "list_length": LearnerOption("Number of items shown at once; K if left out.", "10", Field(ge=1)),
-        "stopping": LearnerOption(
+        "list_length": _LearnerOption("Number of items shown at once; K if left out.", "10", Field(ge=1)),
+        "stopping": _LearnerOption(
             "Stopping rule: when the confidence bounds separate, by likelihood ratios of pairs (glr), or of all wrong "
             "answers at once (mixture).",
             "glr",
         ),
-        "prior": LearnerOption(
+        "prior": _LearnerOption(
             "What is believed of each click probability at first: Beta(1, 1) or Beta(1/2, 1/2), which is jeffreys.",
             "jeffreys",
         ),
-        "known": LearnerOption(
+        "known": _LearnerOption(
             "Looks and clicks of each item before the first step, such as those of a log; none if left out.",
             "[[120, 9], [80, 2], [95, 7]]",
         ),
-        "b": LearnerOption("Number of pulls in each step.", "1"),
-        "r": LearnerOption("Largest number of pulls of one item in a step.", "2"),
+        "b": _LearnerOption("Number of pulls in each step.", "1"),
+        "r": _LearnerOption("Largest number of pulls of one item in a step.", "2"),
     }
 )
 """Name of an option -> its meaning, with an example and limits."""
@@ -213,14 +213,14 @@ def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 def _checked(parameter: inspect.Parameter, value: Any) -> Any:
     try:
-        checked = adapter_of(parameter).validate_python(value)
+        checked = _adapter_of(parameter).validate_python(value)
     except ValidationError as error:
         way_out = f", or {{{parameter.name}}} into the name for one learner a value" if isinstance(value, list) else ""
         raise mistake(sentence(error.errors()[0]) + way_out, parameter.name) from None
     return checked
 
 
-def adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
+def _adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
     """Return what checks values against an annotation; without one that pydantic understands, anything passes."""
     annotation = parameter.annotation
     understood = annotation is not inspect.Parameter.empty and not isinstance(annotation, str)
@@ -231,3 +231,17 @@ def adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
         return TypeAdapter(made, config=ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True))
     except PydanticUserError:
         return TypeAdapter(annotation)  # a type with a config of its own
+
+
+def learner_options(algorithm: str) -> Mapping[str, dict[str, Any]]:
+    """Return the options of an algorithm of this program: name -> JSON schema."""
+    defaults = default_options(algorithm)
+    return {
+        name: {
+            **_adapter_of(parameter).json_schema(),
+            **({"default": defaults[name]} if name in defaults else {}),
+            "description": LEARNER_OPTIONS[name].meaning,
+            "examples": [LEARNER_OPTIONS[name].example],
+        }
+        for name, parameter in options_of(algorithm).items()
+    }

@@ -15,6 +15,7 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.options import record_options
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
@@ -86,6 +87,8 @@ NAMES = ("instance", "learner", "algorithm", "directory")
 """Columns that hold names."""
 _NOTHING = "none"
 _WIDEST, _NARROWEST, _MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
+_MOST_SHOWN = 20
+"""Largest number of values that a message lists."""
 
 _Value = str | int | float | bool
 _SAID = {one.name: says(one.meaning, *one.examples) for one in record_options(Words)}
@@ -226,8 +229,10 @@ def _known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
     return [*GRID, *DERIVED, *(name for name in options if name not in (*GRID, *DERIVED))]
 
 
-def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners: Sequence[LearnerEntry]) -> None:
-    """Refuse columns and names that the study does not have.
+def refuse_unknown_words(
+    plot: Plot, instances: Sequence[AnyInstance], learners: Sequence[LearnerEntry], cells: Sequence[Cell] = ()
+) -> None:
+    """Refuse columns and names that the study does not have, and values to draw that none of its cells has.
 
     Raises:
         PydanticCustomError: for the first one; the message names the nearest one that the study has.
@@ -242,6 +247,8 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
         for word in words:
             if word not in known:
                 raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)
+    if cells:
+        _refuse_values_of_no_cell(plot, cells)
 
 
 def _words(
@@ -256,3 +263,17 @@ def _words(
     yield plot.learners, learners, ("learners",)
     yield plot.order, [*learners, *instances], ("order",)
     yield plot.labels, [*learners, *instances, *columns, *MEASURES], ("labels",)
+
+
+def _refuse_values_of_no_cell(plot: Plot, cells: Sequence[Cell]) -> None:
+    """Refuse a figure against the budget where there is none, and values to draw that no cell has."""
+    if (plot.x or plot.figure.x) == "budget" and not cells[0].answers:
+        key, what = ("x", "'budget'") if plot.x else ("kind", f"{show(plot.kind)} is drawn against the budget, which")
+        raise mistake(f"{what} is known of studies with a budget only; choose another kind, or an x such as K", key)
+    # Instances that a figure averages have names of their own there.
+    for name in (name for name in plot.where if name in GRID and not (plot.average and name == "instance")):
+        there = list(dict.fromkeys(getattr(cell, name) for cell in cells))
+        for value in plot.where[name]:
+            if value not in there and str(value) not in map(str, there):
+                remedy = suggest(str(value), map(str, there[:_MOST_SHOWN]))
+                raise mistake(f"{show(value)} is in no cell; {remedy}", "where", name)

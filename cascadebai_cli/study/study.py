@@ -21,10 +21,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
     FIRST,
-    MOST_ITEMS_OF_CELLS,
     MOST_POINTS,
-    MOST_ROWS,
-    MOST_WEIGHTS,
     Budgets,
     Enough,
     Entry,
@@ -38,18 +35,23 @@ from cascadebai_cli.study.fields import (
     SizeList,
     Text,
     Trials,
+    Zip,
     context_of,
     not_empty,
     says,
 )
-from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry, Zip
-from cascadebai_cli.study.kinds import ALL_AXES, AXES, GRID
+from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
+from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
+_MOST_WEIGHTS = 20_000_000
+"""Largest number of weights of all points of one instance, which take 160 MB."""
+_MOST_ITEMS_OF_CELLS = 100_000_000
+"""Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
 _Point = Mapping[str, Any]
 """Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
 
@@ -130,7 +132,7 @@ class _Part:
                 if (L, K) not in self.made:
                     self.made[L, K] = self._items(items_at, L, K, at["K"])
         items = sum(len(self.made[point["L"], point["K"]].weights) for _, mine, _ in points for point in mine)
-        self._at_most(items, MOST_ITEMS_OF_CELLS, "items in all its cells together")
+        self._at_most(items, _MOST_ITEMS_OF_CELLS, "items in all its cells together")
         for L, K, epsilon in dict.fromkeys((p["L"], p["K"], p["epsilon"]) for _, mine, _ in points for p in mine):
             with self._located():
                 Instance(self.made[L, K].weights, K, epsilon)
@@ -188,7 +190,7 @@ class _Part:
     def _check_number(self, parts: Sequence[Sequence[_Axis]]) -> None:
         self._at_most(sum(prod(len(axis.rows) for axis in axes) for axes in parts), MOST_POINTS, "cells")
         sizes = dict.fromkeys((point["L"], point["K"]) for axes in parts for point in _points(axes))
-        self._at_most(sum(L for L, _ in sizes), MOST_WEIGHTS, "weights")
+        self._at_most(sum(L for L, _ in sizes), _MOST_WEIGHTS, "weights")
 
     def _at_most(self, number: int, most: int, what: str) -> None:
         if number > most:
@@ -259,7 +261,7 @@ class Rewards(Entry):
     """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
 
     rows: Annotated[
-        int, Field(ge=1, le=MOST_ROWS), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
+        int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
     ]
     reuse: Annotated[
         bool, says("Whether the same table is used again after its last row, or a new one is drawn.", "false")
@@ -443,8 +445,7 @@ class Study(Entry):
             for cell in self._cells:
                 _check_learner(self, cell)
             try:
-                refuse_unknown_words(self.plot, self.instances, self.learners)
-                _refuse_empty_plot(self.plot, self._cells)
+                refuse_unknown_words(self.plot, self.instances, self.learners, self._cells)
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
@@ -453,23 +454,6 @@ class Study(Entry):
 for _made in (Study, Cell):
     if _lost := [name for name in ALL_AXES if name not in _made.__annotations__]:
         raise LookupError(f"{', '.join(_lost)}: a number of the grid without a field of {_made.__name__}")
-
-_MOST_SHOWN = 20
-"""Largest number of values that a message lists."""
-
-
-def _refuse_empty_plot(plot: Plot, cells: Sequence[Cell]) -> None:
-    """Refuse a figure against the budget where there is none, and values to draw that no cell has."""
-    if (plot.x or plot.figure.x) == "budget" and not cells[0].answers:
-        key, what = ("x", "'budget'") if plot.x else ("kind", f"{show(plot.kind)} is drawn against the budget, which")
-        raise mistake(f"{what} is known of studies with a budget only; choose another kind, or an x such as K", key)
-    # Instances that a figure averages have names of their own there.
-    for name in (name for name in plot.where if name in GRID and not (plot.average and name == "instance")):
-        there = list(dict.fromkeys(getattr(cell, name) for cell in cells))
-        for value in plot.where[name]:
-            if value not in there and str(value) not in map(str, there):
-                remedy = suggest(str(value), map(str, there[:_MOST_SHOWN]))
-                raise mistake(f"{show(value)} is in no cell; {remedy}", "where", name)
 
 
 def _has_budget(data: dict[str, Any]) -> bool:

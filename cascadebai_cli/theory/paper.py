@@ -34,7 +34,7 @@ def survival(weights: ArrayLike) -> FloatArray:
 #
 # Arrays over `k` hold `k = 1..K` at positions `0..K-1`; arrays over items follow the paper's order.
 
-Values = float | FloatArray | IntArray
+_Values = float | FloatArray | IntArray
 """A number or an array of numbers."""
 
 PRINTED_CONSTANT = 216.0
@@ -55,13 +55,13 @@ def mu_tilde(instance: Instance, M: int | None = None) -> FloatArray:
     return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][: M or instance.K])))
 
 
-def v(k: Values, w_prime: Values) -> FloatArray:
+def v(k: _Values, w_prime: _Values) -> FloatArray:
     """Return `v_k = min(k, sqrt(2) / w')`, with `E X^2 <= v_k^2` [lemma:obs_sec_moment]."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.minimum(k, np.sqrt(2) / np.asarray(w_prime, dtype=np.float64)), dtype=np.float64)
 
 
-def rho(L: Values, delta: Values) -> FloatArray:
+def rho(L: _Values, delta: _Values) -> FloatArray:
     """Return `rho = sqrt(delta / (12 L))`, as in Algorithm 1 and [le:conc_event].
 
     The proofs of [le:suff_obs_to_identif], [thm:fix_conf_up_bd] and [prop:conf_upbd_two_prob] write
@@ -86,7 +86,7 @@ _CLICK_CONSTANT = exact_constant(0.5)
 """Clicks are 1/2-sub-Gaussian, the `sigma` of the experiments: 64."""
 
 
-def t_bar(gap: Values, rho: Values, constant: Values) -> FloatArray:
+def t_bar(gap: _Values, rho: _Values, constant: _Values) -> FloatArray:
     """Return `T-bar = 1 + floor(c ln((2 / rho) log2(3 c / rho)))`, `c = constant / gap^2`; infinite for a gap of 0.
 
     From [le:suff_obs_to_identif], which inverts `tau <= c ln(log2(2 tau) / rho)` into
@@ -181,7 +181,7 @@ class Quantities:
 # This is [thm:lb_fix_conf_dep].
 
 
-def confidence_factor(delta: Values) -> FloatArray:
+def confidence_factor(delta: _Values) -> FloatArray:
     """Return `KL(1 - delta, delta) = (1 - 2 delta) ln((1 - delta) / delta)`, and 0 for `delta >= 1/2`.
 
     The theorem prints the smaller `ln(1 / (2.4 delta))`; its proof and [cor:conf_lowbd_two_prob] have the factor
@@ -222,7 +222,7 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
 # --- Closed forms for two click probabilities and `epsilon = 0` [assump:two_prob_cond] ------------------------------
 
 
-def _observations_of_equals(k: Values, w: Values) -> FloatArray:
+def _observations_of_equals(k: _Values, w: _Values) -> FloatArray:
     """Return `(1 - (1-w)^k) / w`, the expected observations of `k` items of weight `w`; `k` for `w = 0`."""
     count, weight = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(w, dtype=np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -243,14 +243,14 @@ class TwoLevelBounds:
         constant: constant of `T-bar`, see `quantities.exact_constant`.
     """
 
-    L: Values
-    K: Values
-    w_star: Values
-    w_prime: Values
-    delta: Values
-    constant: Values = _CLICK_CONSTANT
+    L: _Values
+    K: _Values
+    w_star: _Values
+    w_prime: _Values
+    delta: _Values
+    constant: _Values = _CLICK_CONSTANT
 
-    def mu(self, k: Values) -> FloatArray:
+    def mu(self, k: _Values) -> FloatArray:
         """Return `mu_k` for `k <= K`: a list of items of weight `w_star`."""
         return _observations_of_equals(k, self.w_star)
 

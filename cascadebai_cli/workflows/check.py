@@ -12,11 +12,10 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import learner_bounds
 from cascadebai_cli.analysis.tables import StudyTable
-from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import guessed_steps, refuse_too_large
+from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.store.trials import likely_number
@@ -32,12 +31,8 @@ __all__ = ["Given", "check", "in_format"]
 
 # --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
 
-_FIRST_CAP, _GROWTH = 1000, 8
-"""Cap of the first try in steps, and the factor by which it grows from try to try."""
-_SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
-"""The engine for which steps cost little, and its cap of the first try."""
-_SIDE_BY_SIDE = {"lockstep": 20, _SKIPPING: 4}
-"""Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
+_GROWTH = 8
+"""Factor by which the cap, or the number of trials, grows from try to try."""
 _LEAST = 5
 """Number of trials that tell what a trial takes, and how many an aim needs, where they do not run side by side."""
 _MEASURED, _FEWER, _BETWEEN, _TOLD, _GUESSED = 1.8, 3.0, 1.3, 4.0, 6.0
@@ -68,10 +63,10 @@ class _Try:
 
     def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
         self.cell, self._trials, self._seed = cell, trials, seed
-        self._block = max(ENGINES[cell.runs_with].block(cell.L), _LEAST)
+        self._block = max(cell.ran_by.block(cell.L), _LEAST)
         self._together = min(first_of(trials), self._block)
-        self._number = min(self._together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
-        self._cap, self._before = _SKIPPING_CAP if cell.runs_with == _SKIPPING else _FIRST_CAP, math.inf
+        number, self._cap = cell.ran_by.pilot
+        self._number, self._before = min(self._together, number), math.inf
         self.costs, self.done, self._ended = 0.0, False, False
 
     def go_on(self) -> None:
@@ -132,7 +127,7 @@ def _ends(cells: Sequence[Cell]) -> list[Cell]:
 
 def _hardness(cell: Cell) -> float:
     """Return a number to which the steps of a trial are roughly proportional."""
-    return guessed_steps(cell) if cell.budget is None else float(cell.budget)
+    return cell.guessed_steps if cell.budget is None else float(cell.budget)
 
 
 def _interpolated(cells: Sequence[Cell], ends: Sequence[_Try]) -> list[_Pace]:
@@ -267,7 +262,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     """
     study = read_study(config, given)
     check_rows(study)
-    refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells), 1)
+    Backend("sequential").refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells))
     parts = _parts(study.cells)
     with one_interrupt():
         paces = _paces(parts, study.trials, study.seed, pilot) if pilot else [[] for _ in parts]

@@ -22,14 +22,7 @@ from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.document import read_value, show
 from cascadebai_cli.study.fields import RANGE, is_one_line
 from cascadebai_cli.study.instances import Csv, Own, TwoLevel
-from cascadebai_cli.study.learners import (
-    LEARNER_OPTIONS,
-    LearnerEntry,
-    LearnerOption,
-    adapter_of,
-    default_options,
-    options_of,
-)
+from cascadebai_cli.study.learners import LearnerEntry, learner_options
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.text import count, for_shell
 
@@ -171,26 +164,6 @@ def config_schema() -> Schema:
         definitions[name] = _spread(name, definitions[name])
     read: Schema = _with_examples(schema)
     return read
-
-
-def _explained(option: str) -> LearnerOption:
-    if option not in LEARNER_OPTIONS:
-        raise LookupError(f"{option}: this option of a learner has no entry in LEARNER_OPTIONS of study/learners.py")
-    return LEARNER_OPTIONS[option]
-
-
-def learner_options(algorithm: str) -> Mapping[str, Schema]:
-    """Return the options of an algorithm of this program: name -> JSON schema."""
-    defaults = default_options(algorithm)
-    return {
-        name: {
-            **adapter_of(parameter).json_schema(),
-            **({"default": defaults[name]} if name in defaults else {}),
-            "description": _explained(name).meaning,
-            "examples": [_explained(name).example],
-        }
-        for name, parameter in options_of(algorithm).items()
-    }
 
 
 def _ref(name: str) -> Schema:

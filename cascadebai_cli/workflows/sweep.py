@@ -1,23 +1,24 @@
 """The verbs `sweep`, its `--status`, and `merge`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
-from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
+from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
-from cascadebai_cli.store.files import WRITTEN, is_packed, packed_path
-from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
+from cascadebai_cli.store.files import WRITTEN, is_packed
+from cascadebai_cli.store.journal import Stored, merged_rows, read_journal, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
-from cascadebai_cli.store.merge import merged_manifest, merged_rows
+from cascadebai_cli.store.merge import merged_manifest
 from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
 from cascadebai_cli.store.trials import (
     binomial_interval,
@@ -36,11 +37,11 @@ __all__ = [
     "Given",
     "Missing",
     "Request",
+    "Shard",
     "Sweep",
     "Swept",
     "missing",
     "only_tables",
-    "shard_of",
     "sweep",
 ]
 
@@ -62,7 +63,7 @@ class Request:
     config: Path
     out: Path | None = None
     given: Given = NOTHING_GIVEN
-    shard: Shard = WHOLE
+    shard: Shard = field(default_factory=Shard)
     packed: bool = False
 
     def sweep(self) -> Sweep:
@@ -99,8 +100,7 @@ class Swept:
     @property
     def rows(self) -> str:
         """Name of the file with the rows."""
-        path = self.directory / TRIALS_CSV
-        return (packed_path(path) if is_packed(path) else path).name
+        return f"{TRIALS_CSV}{'.gz' * is_packed(self.directory / TRIALS_CSV)}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def missing(request: Request) -> Missing:
     counts = [len(trials) for trials in there.missing]
     found = zip(task.cells, counts, strict=True)
     cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
-    seconds = seconds_of(sum(counts), there.stored.rows) if cells else None
+    seconds = _seconds_of(sum(counts), there.stored.rows) if cells else None
     return Missing(cells, len(task.cells), there.wanted, seconds)
 
 
@@ -146,7 +146,7 @@ def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
     with task.hold() as opened:
-        warn_of_damage(opened.there.stored, watch, "is missing")
+        _warn_of_damage(opened.there.stored, watch, "is missing")
         asked = request.given.trials is not None or not isinstance(task.study.trials, int)
         return _swept(opened, watch, asked_only=asked)
 
@@ -200,7 +200,7 @@ def _swept(opened: OpenSweep, watch: Watch, *, asked_only: bool) -> Swept:
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
     wanted, extra = opened.there.wanted, opened.there.rows_beyond
-    warn_of_damage(opened.there.stored, watch, "runs again")
+    _warn_of_damage(opened.there.stored, watch, "runs again")
     if extra:
         watch.remark(
             f"{count(extra)} rows of trials beyond those that are asked for are kept in the journal and not shown in "
@@ -211,6 +211,16 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
         watch.remark(f"nothing is missing of shard {shard}: its {count(wanted)} trials are there already")
     elif to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
+
+
+def _warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
+    """Warn of damaged lines of the journal, and say what becomes of a trial that no other line holds."""
+    if stored.damaged:
+        lines, are = ("line", "is") if stored.damaged == 1 else ("lines", "are")
+        watch.warn(
+            f"warning: {count(stored.damaged)} damaged {lines} of the journal {are} left out; a trial that no other "
+            f"line holds {fate}"
+        )
 
 
 # --- How far a sweep is: the trials of each cell, the precision of its mean, and the time left ----------------------
@@ -255,7 +265,7 @@ def status(request: Request) -> SweepStatus:
     missed = (left == 0) & cells["missed"]
     if missed.any():
         cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
-    seconds = seconds_of(int(left.sum()), there.stored.rows)
+    seconds = _seconds_of(int(left.sum()), there.stored.rows)
     return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
 
 
@@ -270,8 +280,13 @@ def _numbers(there: There) -> Iterator[dict[str, Any]]:
             "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
             "missed": misses_aim(there.sweep.study.trials, here),
             "half_width": relative_half_width(here["steps"]),
-            "seconds": seconds_of(len(missing), here),
+            "seconds": _seconds_of(len(missing), here),
         }
+
+
+def _seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
+    """Return the seconds that one core needs for `trials` trials, at the pace of these rows; `None` without rows."""
+    return float(rows["seconds"].mean()) * trials if len(rows) else None
 
 
 def _time_left(row: Mapping[Any, Any]) -> str:
@@ -309,7 +324,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
-    warn_of_damage(stored, watch, "is missing")
+    _warn_of_damage(stored, watch, "is missing")
     with only_writer(out) as held:
         _refuse_used(out)
         write_manifest(out, manifest)

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ from scipy import stats
 
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
@@ -25,7 +24,7 @@ from cascadebai_cli.store.files import AGAIN, is_packed
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
-from cascadebai_cli.study.config import check_trials, stored_study
+from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text import change, count, for_shell
 
 __all__ = ["Backend", "verify"]
@@ -33,10 +32,6 @@ __all__ = ["Backend", "verify"]
 
 # --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
-MOST_STEPS: Mapping[str, float] = MappingProxyType(
-    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
-)
-"""Engine -> steps of the longest trials that are run again, as a few long ones could take as long as the sweep."""
 _MOST_CELLS = 40
 """Largest number of cells of one baseline that are run again."""
 _TRIALS_A_CELL = 2
@@ -140,7 +135,7 @@ def watched(baseline: Baseline) -> list[int]:
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= MOST_STEPS[cell.runs_with]:
+        if np.mean([row.steps for row in trials.values()]) <= cell.ran_by.verified:
             key = tuple(getattr(cell, name) for name in PLACE if name != "K")
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
@@ -158,7 +153,7 @@ def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, lis
     """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = MOST_STEPS[baseline.cells[position].runs_with]
+        limit = baseline.cells[position].ran_by.verified
         short = [trial for trial, row in sorted(baseline.rows[position].items()) if row.steps <= limit]
         found[position] = short[:_TRIALS_A_CELL]
     return found
@@ -323,7 +318,8 @@ def verify(
     Raises:
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
-    check_trials(trials)
+    if trials > MOST_TRIALS:
+        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
     artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
@@ -373,8 +369,8 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
 def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
     manifest = artefact.results.manifest
     pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
-    for engine in sorted({cell.runs_with for cell in artefact.cells}):
-        pairs.append((f"engine {engine}", manifest.engine_version.get(engine), ENGINES[engine].version))
+    for engine, made in sorted({cell.runs_with: cell.ran_by for cell in artefact.cells}.items()):
+        pairs.append((f"engine {engine}", manifest.engine_version.get(engine), made.version))
     for cell in {cell.learner: cell for cell in artefact.cells}.values():
         known = manifest.cells.get(cell.cell_id, {}).get(RULE, 1)
         pairs.append((f"rule of {cell.learner}", known, cell.spec.rule_version))

@@ -14,7 +14,8 @@ from synthetic import scaling_config, write_results
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.figures.labels import alternative
-from cascadebai_cli.store.trials import quantiles_of, read_trials
+from cascadebai_cli.store.summary import quantiles_of
+from cascadebai_cli.store.trials import read_trials
 from cascadebai_cli.study.plot import Plot
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]

@@ -9,8 +9,7 @@ from sweeps import CONFIG, call, finished, refusal, sweep, tables, write_config
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.journal import encode, read_journal, write_journal
-from cascadebai_cli.store.merge import merged_rows
+from cascadebai_cli.store.journal import encode, merged_rows, read_journal, write_journal
 
 PLUGIN = """\
 from cascadebai_cli.learners.cascadebai import CascadeBAI

@@ -95,7 +95,7 @@ def test_killed_behind_the_move_the_same_command_starts_over(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(lock, "make_directory", killed)
+        patch.setattr(lock, "_make_directory", killed)
         assert sweep(config, link, "--fresh").code == 130
     assert not out.exists()
     assert sweep(config, link, "--fresh").code == 0

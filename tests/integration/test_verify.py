@@ -15,10 +15,10 @@ from sweeps import call, refusal
 import cascadebai_cli.engines.skip_rows as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
-from cascadebai_cli.engines.simulate import EngineName
+from cascadebai_cli.engines.simulate import ENGINES, EngineName
 from cascadebai_cli.learners.own import own_hash, own_object
 from cascadebai_cli.running.worker import trial_seed
-from cascadebai_cli.workflows.verify import MOST_STEPS, evenly, load_baseline, watched
+from cascadebai_cli.workflows.verify import evenly, load_baseline, watched
 
 CONFIG = """\
 study: small
@@ -418,12 +418,13 @@ def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> N
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_baseline(reference / "small", Path())
-    monkeypatch.setattr("cascadebai_cli.workflows.verify.MOST_STEPS", {"skip-ahead": 4_000})
+    engines = {"skip-ahead": replace(ENGINES["skip-ahead"], verified=4_000)}
+    monkeypatch.setattr("cascadebai_cli.study.cells.ENGINES", engines)
     assert watched(found) == [1, 2]
 
 
-def test_every_engine_says_which_trials_are_too_long_to_be_watched() -> None:
-    assert MOST_STEPS.keys() == set(get_args(EngineName)) - {"auto"}
+def test_every_engine_that_a_config_may_name_has_a_record() -> None:
+    assert ENGINES.keys() == set(get_args(EngineName)) - {"auto"}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 40])

@@ -9,8 +9,7 @@ import pytest
 from sweeps import ROOT
 
 from cascadebai_cli.engines.simulate import ENGINES
-from cascadebai_cli.running import runner as blocks_module
-from cascadebai_cli.running.runner import _TASK_SECONDS, _BlockQueue, guessed_steps
+from cascadebai_cli.running.runner import _TASK_SECONDS, _BlockQueue
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.study.config import load_study
 
@@ -52,7 +51,7 @@ def trials_of(tasks):
 def test_every_missing_trial_is_given_out_once_the_hardest_cells_first(cells, workers, pace):
     missing = [np.arange(40), np.array([], int), np.array([3, 7, 8]), np.arange(5), np.arange(100), np.array([0])]
     tasks = drain(_BlockQueue(cells, missing, workers), [pace] * 6)
-    order = sorted(range(6), key=lambda position: -guessed_steps(cells[position]))
+    order = sorted(range(6), key=lambda position: -cells[position].guessed_steps)
     assert order != sorted(order)
     assert trials_of(tasks) == [(position, trial) for position in order for trial in missing[position].tolist()]
 
@@ -113,7 +112,8 @@ learners:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("rows", [4, 7, 1000])
 def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers, rows):
-    monkeypatch.setattr(blocks_module, "ENGINES", {name: replace(each, rows=rows) for name, each in ENGINES.items()})
+    engines = {name: replace(each, rows=rows) if each.rows > 1 else each for name, each in ENGINES.items()}
+    monkeypatch.setattr("cascadebai_cli.study.cells.ENGINES", engines)
     path = tmp_path / "study.yaml"
     path.write_text(SIDE_BY_SIDE)
     cells = load_study(path).cells
@@ -155,7 +155,7 @@ def kind_of(cell):
 def test_the_guess_of_the_steps_puts_the_cells_of_a_learner_in_about_the_right_order(name):
     steps = pd.read_csv(ROOT / f"results/reference/{name}/summary.csv").set_index("cell_id")["mean_steps"]
     cells = load_study(ROOT / f"configs/{name}.yaml").cells
-    found = pd.DataFrame([(cell.learner, guessed_steps(cell), steps[cell.cell_id]) for cell in cells])
+    found = pd.DataFrame([(cell.learner, cell.guessed_steps, steps[cell.cell_id]) for cell in cells])
     for learner, rows in found.groupby(0):
         assert rows[1].corr(rows[2], method="spearman") > 0.9, learner
     if name == "figure2":

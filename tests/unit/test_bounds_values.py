@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from printed_statements import K_1, N_1, M, N_1_ceiling, N_3_by_item, printed_confidence_factor, two_level_upper_by_case
 
 from cascadebai_cli.analysis.fits import bound_slope
-from cascadebai_cli.learners.bounds import cascade_radius
+from cascadebai_cli.learners.cascadebai import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
 from cascadebai_cli.theory.paper import (

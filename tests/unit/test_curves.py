@@ -12,7 +12,7 @@ from cascadebai_cli.analysis.curves import fit_models, fit_scaling, log_log_slop
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data, study_table
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.instances import Zip
+from cascadebai_cli.study.fields import Zip
 
 
 def results_of(folder: Path, fit: dict[str, Any] | None, steps: Any, **changes: Any) -> StudyResults:

@@ -243,13 +243,13 @@ def test_set_speaks_of_the_file_before_its_entries_are_spread(load):
 @pytest.mark.parametrize(
     ("changed", "module", "name", "place"),
     [
-        ("axes.ALL_AXES += ('patience',)", "study.study", "patience", "field of Study"),
+        ("kinds.ALL_AXES += ('patience',)", "study.study", "patience", "field of Study"),
         ("del cells.Cell.__annotations__['delta']", "study.study", "delta", "field of Cell"),
-        ("axes.AXES += ('patience',)", "store.columns", "patience", "record in _CELL"),
+        ("kinds.AXES += ('patience',)", "store.columns", "patience", "record in _CELL"),
     ],
 )
 def test_a_number_of_the_grid_names_the_place_that_lacks_it(changed, module, name, place):
-    loaded = "cells" if "cells" in changed else "axes"
+    loaded = "cells" if "cells" in changed else "kinds"
     program = f"from cascadebai_cli.study import {loaded}\n{changed}\nimport cascadebai_cli.{module}"
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)

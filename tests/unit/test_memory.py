@@ -7,7 +7,7 @@ import pytest
 from sweeps import call, refusal
 
 from cascadebai_cli.engines import lockstep, lucb
-from cascadebai_cli.engines.jobs import Job, largest_block
+from cascadebai_cli.engines.jobs import Job, Paused, run_in_blocks
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.cascadebai import CascadeBAI
@@ -101,8 +101,16 @@ def test_trials_of_many_items_are_not_side_by_side(L):
     for engine in ENGINES.values():
         assert engine.block(L) == 1 or engine.block(L) * L <= 400_000
     jobs = [Job(CascadeBAI(L, 2, 0.1, order="-U"), None)] * 300
+    blocks: list[int] = []
+
+    def run(part):
+        blocks.append(len(part))
+        return enumerate(Paused(0) for _ in part)
+
     for entries in (lockstep.ENTRIES, lucb.ENTRIES):
-        assert largest_block(jobs, 256, entries) == min(256, entries // L)
+        blocks.clear()
+        assert len(list(run_in_blocks(jobs, lambda job: (L,), 256, entries, run))) == len(jobs)
+        assert max(blocks) == min(256, entries // L)
 
 
 @pytest.mark.parametrize("verb", ["sweep", "run"])
