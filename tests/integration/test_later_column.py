@@ -21,7 +21,7 @@ ADDED = {
         (RIGHT, RIGHT + '    Column("named", int, "number of items named", check=_FROM_0, when="later"),\n'),
         ("    right: int | None = None\n", "    right: int | None = None\n    named: int | None = None\n"),
     ),
-    "store/trials.py": (("        seconds=seconds,\n", "        seconds=seconds,\n        named=len(items),\n"),),
+    "running/worker.py": (("        seconds=seconds,\n", "        seconds=seconds,\n        named=len(items),\n"),),
 }
 """How a column is added, file by file: what stands there, and what takes its place."""
 CALLS = """
