@@ -215,8 +215,8 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
     try:
         checked = _adapter_of(parameter).validate_python(value)
     except ValidationError as error:
-        way_out = f"; or write {{{parameter.name}}} into the name, for one learner a value" if isinstance(value, list) else ""
-        raise mistake(sentence(error.errors()[0]) + way_out, parameter.name) from None
+        way_out = f"; or write {{{parameter.name}}} into the name for one learner a value"
+        raise mistake(sentence(error.errors()[0]) + way_out * isinstance(value, list), parameter.name) from None
     return checked
 
 

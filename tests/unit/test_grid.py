@@ -93,7 +93,8 @@ BAD_LISTS = [
     ),
     (
         "{name: s, algorithm: cascadebai, sigma: [0.5, 1]}",
-        "8: sigma: [0.5, 1] is not a number; write one such as 0.1; or write {sigma} into the name, for one learner a value",
+        "8: sigma: [0.5, 1] is not a number; write one such as 0.1; "
+        "or write {sigma} into the name for one learner a value",
     ),
     ('{name: "{K}", algorithm: cascadebai, K: {from: 1, too: 3}}', "8: too: unknown key; did you mean to?"),
 ]
