@@ -63,6 +63,8 @@ _REST = _REST @ np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
 """Weights by which values at the nodes of a panel give the integral from each node to the end of the panel."""
 _WIDTH = 3.0
 """Width of a panel in standard deviations of the narrowest law there."""
+_FINEST = 24
+"""Panels that replace the first or the last one where densities are steep, each a fourth of the one before."""
 _RARE = 1e-9
 """Components of a mixture with smaller chances have no panels of their own, and laws with smaller ones do not count."""
 
@@ -72,21 +74,27 @@ def chance_of_error(
 ) -> float:
     """Return the probability that an answer is wrong where items have independent laws; exact to 1e-6.
 
+    A parameter below 1/2 puts mass so near 0 or 1 that floats cannot tell items apart; this mass counts as wrong.
+
     Args:
-        a, b: parameters of the beta laws, at least 1/2 each, shape `(L,)`; or of mixtures of `C`, shape `(C, L)`.
+        a, b: parameters of the beta laws, shape `(L,)`; or of mixtures of `C`, shape `(C, L)`.
         inside: mask of the answer.
         epsilon: tolerance.
         chances: chance of each component of a mixture, shape `(C, L)`.
     """
     a, b = np.atleast_2d(a, b)
     chances = np.ones(a.shape) if chances is None else chances
-    edges = _edges(a, b, np.where(chances < _RARE, np.nan, 1.0), inside, epsilon)
+    known = np.where(chances < _RARE, np.nan, 1.0)
+    edges = _edges(a, b, known, inside, epsilon)
+    steep = bool(np.nanmin(known * np.minimum(a, b)) < 0.5)
+    if steep:
+        edges = _finer(edges)
     half = np.diff(edges) / 2
     t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
     x = np.sin(t) ** 2
     best, rest = (_each(chances, a, b, items) for items in (inside, ~inside))
     density, u = _density(best, t), np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
-    if len(a) == 1:
+    if len(a) == 1 or steep:
         law, below = _law(best, x), _law(rest, np.minimum(x + epsilon, 1))
     else:  # components are many, and their laws slow to compute one by one
         top = np.sin(edges[-1:]) ** 2
@@ -98,7 +106,12 @@ def chance_of_error(
         wrong = -np.expm1(np.log(np.maximum(below, 0)).sum(axis=1))
     above = np.maximum(1 - law, 1e-300)  # `betaincc` is slow
     smallest = above.prod(axis=1) * (density / above).sum(axis=1)
-    return float(np.clip((np.outer(half, _WEIGHTS).ravel() * smallest) @ wrong, 0, 1))
+    mass = np.outer(half, _WEIGHTS).ravel() * smallest
+    untold = 0.0
+    if steep:
+        right = float((1 - _law(best, np.sin(edges[-1:]) ** 2)).prod()) if epsilon else 0.0
+        untold = max(1 - float(mass.sum()) - right, 0.0)
+    return float(np.clip(mass @ wrong + untold, 0, 1))
 
 
 _Components = list[tuple[FloatArray, FloatArray, FloatArray]]
@@ -146,6 +159,17 @@ def _edges(a: FloatArray, b: FloatArray, known: FloatArray, inside: BoolArray, e
         step = _WIDTH * float(np.nanmin(np.maximum(spread, np.abs(place - now) / 6)))
         edges.append(min(now + min(step, max((end - now) / 2, 1e-5)), high))
     return np.array(edges)
+
+
+def _finer(edges: FloatArray) -> FloatArray:
+    """Return the edges with smaller and smaller panels towards 0 and 1, but for the last bit, where nothing is told."""
+    shares = 4.0 ** -np.arange(_FINEST)
+    low = edges[1] * shares[::-1] if edges[0] == 0 else edges[:2]
+    end = np.pi / 2
+    near = end - edges[-1] < 1e-7
+    high = end - (end - edges[-2]) * shares if near else edges[-2:]
+    high = high[(end - high > 1e-7) | (not near)]
+    return np.unique(np.concatenate([low, edges[1:-1], high]))
 
 
 def _normal(a: NDArray[Any], b: NDArray[Any]) -> tuple[FloatArray, FloatArray]:

@@ -247,10 +247,11 @@ def _one_row_an_item(
     text = read_any_text(file, name)[0]
     sheet = sheet_of(text, name, separator=separator)
     Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
-    if len(sheet.rows) and not text.endswith(("\n", "\r")) and sheet.sizes[-1] < len(sheet.header):
+    ends = not len(sheet.rows) or text.endswith(("\n", "\r"))
+    if not ends and (sheet.sizes[-1] < len(sheet.header) or not str(sheet.rows.iloc[-1, -1]).strip()):
         raise ConfigError(
-            f"{name}:{sheet.rows.index[-1]}: the last line has fewer values than columns, and no end, as if the file "
-            "was cut off there; take a whole copy, or end this line; nothing was taken"
+            f"{name}:{sheet.rows.index[-1]}: the last line lacks its last value and its end, as if the file was cut "
+            "off there; take a whole copy, or end this line; nothing was taken"
         )
     rows = _named(sheet.rows.apply(lambda column: column.str.strip()), name, names, terms.items)
     tall = bool({"item", "position"} & set(rows)) or "page" not in rows

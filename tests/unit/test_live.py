@@ -887,12 +887,21 @@ def test_a_page_with_rows_for_some_items_has_one_for_each_that_was_looked_at(row
         assert take(live, tmp_path / "f.csv") == (1, 1)
 
 
-@pytest.mark.parametrize("text", ["page,item\n1,a\n2", "page,position\n1,2\n2", "page,a,b,c\n1,0,1,0\n2,0,0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "page,item\n1,a\n2",
+        "page,position\n1,2\n2",
+        "page,position\n1,2\n2,",
+        "page,a,b,c\n1,0,1,0\n2,0,0",
+        "page,a,b,c\n1,0,1,0\n2,0,0,",
+    ],
+)
 def test_a_file_that_was_cut_off_in_its_last_line_is_refused(text, tmp_path):
     live = cb.Live(list("abc"), 2, page_size=3)
     live.ask(2)
     (tmp_path / "f.csv").write_text(text)
-    with pytest.raises(ValueError, match=r"f\.csv:3: the last line has fewer values than columns, and no end"):
+    with pytest.raises(ValueError, match=r"f\.csv:3: the last line lacks its last value and its end"):
         take(live, tmp_path / "f.csv")
     assert live.status.told == 0
     (tmp_path / "f.csv").write_text(f"{text}\n")

@@ -358,3 +358,24 @@ def test_errs_at_most_delta_after_a_log_of_the_same_rates_and_more_often_after_o
 def test_what_is_no_count_is_refused(known, sentence):
     with pytest.raises(ConfigError, match=sentence):
         made(3, 1, known=known)
+
+
+@pytest.mark.parametrize("components", [1, 2])
+@pytest.mark.parametrize(
+    ("clicks", "looks", "K", "exact"),
+    [
+        ([5000, 0, 0], 10_000, 2, 1 / 2),
+        ([5, 5, 0, 0, 0, 0], 10, 3, 3 / 4),
+        ([500, 500, 0, 0], 1000, 3, 1 / 2),
+        ([9, 0, 0, 0, 0, 0], 100, 5, 4 / 5),
+        ([10, 10, 10], 10, 1, 2 / 3),
+        ([1000] * 6, 1000, 1, 5 / 6),
+    ],
+)
+def test_items_without_a_click_or_with_clicks_alone_are_not_told_apart(clicks, looks, K, exact, components):
+    """Their laws put most mass where floats cannot tell them apart; the chance of an error was too small there."""
+    S, inside = np.array(clicks), np.arange(len(clicks)) < K
+    a, b = np.tile(0.05 + S, (components, 1)), np.tile(0.05 + looks - S, (components, 1))
+    found = chance_of_error(a, b, inside, 0.0, np.full(a.shape, 1 / components))
+    assert found > exact - 1e-6
+    assert found < exact + 0.005 or 0 not in clicks  # near 1 floats tell less, and more counts as wrong
