@@ -65,6 +65,8 @@ _WIDTH = 3.0
 """Width of a panel in standard deviations of the narrowest law there."""
 _FINEST = 24
 """Panels that replace the first or the last one where densities are steep, each a fourth of the one before."""
+_NEAREST = 1e-7
+"""Distance from the place of `w = 1` from which on floats tell items apart."""
 _RARE = 1e-9
 """Components of a mixture with smaller chances have no panels of their own, and laws with smaller ones do not count."""
 
@@ -87,21 +89,20 @@ def chance_of_error(
     known = np.where(chances < _RARE, np.nan, 1.0)
     edges = _edges(a, b, known, inside, epsilon)
     steep = bool(np.nanmin(known * np.minimum(a, b)) < 0.5)
-    if steep:
+    if steep and len(edges) > 1:
         edges = _finer(edges)
     half = np.diff(edges) / 2
     t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
     x = np.sin(t) ** 2
     best, rest = (_each(chances, a, b, items) for items in (inside, ~inside))
-    density, u = _density(best, t), np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
+    density, top = _density(best, t), np.sin(edges[-1:]) ** 2
     if len(a) == 1 or steep:
-        law, below = _law(best, x), _law(rest, np.minimum(x + epsilon, 1))
+        law, below = _at_most(best, x), _at_most(rest, np.minimum(x + epsilon, 1))
     else:  # components are many, and their laws slow to compute one by one
-        top = np.sin(edges[-1:]) ** 2
-        size = np.repeat(half, len(_NODES))[:, None]
+        size, u = np.repeat(half, len(_NODES))[:, None], np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
         slope = size * (np.sin(2 * t) / np.maximum(np.sin(2 * u), 1e-300))[:, None]
-        law = _law(best, top) - _to_the_end(size * density)
-        below = _law(rest, np.minimum(top + epsilon, 1)) - _to_the_end(slope * _density(rest, u))
+        law = _at_most(best, top) - _to_the_end(size * density)
+        below = _at_most(rest, np.minimum(top + epsilon, 1)) - _to_the_end(slope * _density(rest, u))
     with np.errstate(divide="ignore"):
         wrong = -np.expm1(np.log(np.maximum(below, 0)).sum(axis=1))
     above = np.maximum(1 - law, 1e-300)  # `betaincc` is slow
@@ -109,7 +110,7 @@ def chance_of_error(
     mass = np.outer(half, _WEIGHTS).ravel() * smallest
     untold = 0.0
     if steep:
-        right = float((1 - _law(best, np.sin(edges[-1:]) ** 2)).prod()) if epsilon else 0.0
+        right = float((1 - _at_most(best, top)).prod()) if epsilon else 0.0
         untold = max(1 - float(mass.sum()) - right, 0.0)
     return float(np.clip(mass @ wrong + untold, 0, 1))
 
@@ -129,7 +130,7 @@ def _density(components: _Components, t: FloatArray) -> FloatArray:
     return np.asarray(sum(2 * q * np.exp(log) for q, log in logs))
 
 
-def _law(components: _Components, x: FloatArray) -> FloatArray:
+def _at_most(components: _Components, x: FloatArray) -> FloatArray:
     """Return the chance of each item that its click probability is at most `x`, shape `(n, L)`."""
     return np.asarray(sum(q * scipy.special.betainc(a, b, x[:, None]) for q, a, b in components))
 
@@ -163,12 +164,9 @@ def _edges(a: FloatArray, b: FloatArray, known: FloatArray, inside: BoolArray, e
 
 def _finer(edges: FloatArray) -> FloatArray:
     """Return the edges with smaller and smaller panels towards 0 and 1, but for the last bit, where nothing is told."""
-    shares = 4.0 ** -np.arange(_FINEST)
-    low = edges[1] * shares[::-1] if edges[0] == 0 else edges[:2]
-    end = np.pi / 2
-    near = end - edges[-1] < 1e-7
-    high = end - (end - edges[-2]) * shares if near else edges[-2:]
-    high = high[(end - high > 1e-7) | (not near)]
+    shares, left = 4.0 ** -np.arange(_FINEST), np.pi / 2 - edges[-2:]
+    low = edges[1] * shares if edges[0] == 0 else edges[:1]
+    high = np.pi / 2 - left[0] * shares[left[0] * shares > _NEAREST] if left[1] < _NEAREST else edges[-1:]
     return np.unique(np.concatenate([low, edges[1:-1], high]))
 
 
