@@ -259,9 +259,11 @@ def _follow(parent: int) -> None:
 
 
 def _hash_of_package() -> str:
-    folder = Path(__file__).parents[1]
-    files = sorted((path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*.py"))
-    return sha256(repr(files).encode()).hexdigest()
+    folder, code = Path(__file__).parents[1], sha256()
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_bytes()
+        code.update(f"{path.relative_to(folder).as_posix()} {len(text)}\n".encode() + text)
+    return code.hexdigest()
 
 
 _PACKAGE = _hash_of_package()
