@@ -32,7 +32,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.text import table_of
+from cascadebai_cli.text import Table
 
 SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
     1: lambda K: (1 / K, 1 / K**2),
@@ -338,7 +338,7 @@ def report(result: Mapping[str, object]) -> str:
         rows = result[part]
         assert isinstance(rows, list)
         heads = list(rows[0])
-        lines += [str(table_of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
+        lines += [str(Table.of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
     return "\n".join([*lines, f"peak memory in MiB: {_cell(result['peak_memory_MiB'])}"])
 
 

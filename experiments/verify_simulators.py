@@ -29,7 +29,7 @@ from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.running.worker import trial_generator
-from cascadebai_cli.text import change, count, p_value, table_of
+from cascadebai_cli.text import Table, change, count, p_value
 
 PLACE = Path("results/verify_simulators")
 FALSE_ALARMS = 1e-3
@@ -130,7 +130,7 @@ def report(chosen: Sequence[Case], samples: Sequence[tuple[NDArray[np.float64], 
         means = [count(one[:, 0].mean(), 1), change(other[:, 0].mean() / one[:, 0].mean() - 1, 2)]
         rows.append([case.instance, case.label, case.engine, *means, *map(p_value, found), alarm])
     header = ["instance", "learner", "engine", "mean steps", "change", *(f"p {name}" for name in STATISTICS), ""]
-    print(table_of(header, rows, words=3))
+    print(Table.of(header, rows, words=3))
     print(f"\n{alarms} of {len(chosen) * len(STATISTICS)} tests below {level:.2g}")
     _keep(header, rows, chosen, samples)
     return alarms

@@ -19,7 +19,6 @@ from cascadebai_cli.text import (
     quantity,
     share,
     spread_in_words,
-    table_of,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def _then(done: "Plan", answers: "Answers") -> Table:
             number = f"{then.right_low:.2f} to {then.right_high:.2f}"
             rows.append([one.name, _precise_percent(then.all_right), chance, f"{then.right:.2f}", number])
     rows.append(["no test, the log's own", _precise_percent(answers.own_right), "", f"{answers.own_number:.2f}", ""])
-    return table_of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
+    return Table.of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
 
 
 def _needed(done: "Plan", answers: "Answers") -> Table:
@@ -84,7 +83,7 @@ def _needed(done: "Plan", answers: "Answers") -> Table:
     none = "0" if answers.own_right >= (sure or 1.0) else "never"
     rows.append(["no test, the log's own", none, "", *(["", ""] if per_day else [])])
     days = ["days", "95 % interval"] if per_day else []
-    return table_of(["learner", "page views", "95 % interval", *days], rows)
+    return Table.of(["learner", "page views", "95 % interval", *days], rows)
 
 
 def _precise_percent(chance: float) -> str:
@@ -290,7 +289,7 @@ def _learners(done: "Plan", test: "Test") -> Table:
             row += _counts(tuple(value / per_day for value in spread), views.cap / per_day, views.ended)
         rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else NO_NUMBER])
     days = ["days", "5 %", "95 %"] if per_day else []
-    return table_of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
+    return Table.of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
 
 
 def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
@@ -340,7 +339,7 @@ def _tolerances(done: "Plan", test: "Test") -> Table:
             ]
         )
     header = ["tolerance", "epsilon", "items good enough", f"page views, {first.learner}", "5 %", "95 %", ""]
-    return table_of(header, rows)
+    return Table.of(header, rows)
 
 
 def _cost(done: "Plan", test: "Test") -> str:
@@ -375,4 +374,4 @@ def _items(done: "Plan") -> Table:
         for item in done.shown[:_MOST_SHOWN]
     ]
     header = ["item", "clicks", "views", "rate", "5 to 95 %", f"among the best {done.question.K}", "found in runs"]
-    return table_of(header, rows)
+    return Table.of(header, rows)
