@@ -339,7 +339,7 @@ def draw_to(live: Live, file: Path) -> None:
     kind = file.suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
         raise ConfigError(f"--picture {file}: name a .png, .pdf or .svg file")
-    picture = render(live.picture(), kind, title=f"the best {live.terms.K}", rows_sha256="")
+    picture = render([live.picture()], kind, title=f"the best {live.terms.K}", rows_sha256="")[0]
     try:
         file.write_bytes(picture)
     except OSError as error:

@@ -426,7 +426,7 @@ def _picture(done: Plan, watch: Watch) -> bytes:
 
     figure = _errors(done, done.answers) if done.answers else _page_views(done)
     warn_of_letters([figure], done.question.log.name, watch.warn)
-    return render(figure, "png", title=_title(done), rows_sha256="")
+    return render([figure], "png", title=_title(done), rows_sha256="")[0]
 
 
 def _table(done: Plan) -> pd.DataFrame:
