@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from cascadebai_cli.errors import ConfigError, of_removed_folder
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.numbers import Chance, Tolerance, quantiles
-from cascadebai_cli.planning.options import read_options
+from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.plan import Answers, Asked, Backend, Plan, plan
 from cascadebai_cli.planning.runs import CANDIDATES, Simulated, Test
 from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
@@ -28,8 +28,8 @@ from cascadebai_cli.study.fields import says
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Backend", "Plan", "as_json", "plan", "plan_in_words", "question_in_words", "read_options", "refuse_other"]
-__all__ += ["refuse_unwritable", "start_of_test", "write_plan"]
+__all__ = ["OPTIONS", "Backend", "Plan", "as_json", "plan", "plan_in_words", "question_in_words", "read_options"]
+__all__ += ["refuse_other", "refuse_unwritable", "start_of_test", "write_plan"]
 
 # --- The model of `plan.json`, from which its JSON Schema and the table of docs/plan.md are made --------------------
 #
