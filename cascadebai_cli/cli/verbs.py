@@ -399,7 +399,7 @@ def plan(
     watch = Terminal(quiet=quiet)
 
     def begin(asked: work.Plan) -> None:
-        work.refuse_other(asked, out)
+        work.place_of(asked, out)
         if form == "text":
             say(work.question_in_words(asked.question))
 

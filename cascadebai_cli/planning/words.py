@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.planning.options import SHARP
+from cascadebai_cli.planning.plan import SHARP
 from cascadebai_cli.text import (
     NO_NUMBER,
     Table,
@@ -33,7 +33,7 @@ def _answers_in_words(done: "Plan", answers: "Answers") -> str:
     wanted, parts = done.question.wanted, []
     if wanted.budget is not None:
         parts += [
-            f"after {count(wanted.budget)} page views{_days(wanted.budget, done.question.wanted.per_day)}:",
+            f"after {_page_views(wanted.budget)}{_days(wanted.budget, done.question.wanted.per_day)}:",
             str(_then(done, answers)),
         ]
     if wanted.sure is not None:
@@ -51,6 +51,10 @@ def _order(done: "Plan") -> str:
         "is simulated so, as its guarantee then holds for what is looked at; `cascadebai live start --reads page` runs "
         "such a test\n"
     )
+
+
+def _page_views(number: float) -> str:
+    return f"{count(number)} page view{'s' * (count(number) != '1')}"
 
 
 def _days(page_views: int, per_day: float | None) -> str:
@@ -157,15 +161,17 @@ def question_in_words(question: "Question") -> str:
     log, rates, test = question.log, question.rates, question.rates.homogeneity
     strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
     unseen = int((log.views == 0).sum())
+    none = "has none and gets" if unseen == 1 else "have none and get"
     lines = [
         *_advice(question),
         f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
         f"{exact(round(float(log.views.sum()), 1))} views"
-        + (f"; {count(unseen)} of the items have none and get the rates that the others have" if unseen else ""),
+        + (f"; {count(unseen)} of the items {none} the rates that the others have" if unseen else ""),
         *log.notes,
         f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
         "likelihood)",
-        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
+        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} "
+        f"degree{'s' * (test.degrees != 1)} of freedom, "
         + (f"p = {test.p_value:.2g}" if test.p_value >= _LEAST else f"p < {_LEAST:g}"),
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
         _wanted_in_words(question),
@@ -173,7 +179,7 @@ def question_in_words(question: "Question") -> str:
     ]
     least = question.least
     if least is not None:
-        lines.append(f"were these the rates, no learner could do with fewer than {count(least)} page views on average")
+        lines.append(f"were these the rates, no learner could do with fewer than {_page_views(least)} on average")
     return "\n".join(lines) + "\n"
 
 
@@ -301,7 +307,7 @@ def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
 def _left_out(done: "Plan", test: "Test") -> str:
     runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in test.learners)
     capped = [
-        f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
+        f"{one.views.capped} of {one.views.learner} given up after {_page_views(one.views.cap)}"
         + (", too early to say anything of it" if one not in test.told else "")
         for one in test.learners
         if one.views.capped
