@@ -21,7 +21,6 @@ from cascadebai_cli.figures.layout import Canvas, Signs, _Format, align, fitted_
 from cascadebai_cli.figures.pictures import draw_schematic
 from cascadebai_cli.figures.style import LOOKS, ORDER_LOOKS, STYLE, Look, Picture, style_of
 from cascadebai_cli.study.kinds import of_each_kind
-from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, listed
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
@@ -412,14 +411,14 @@ def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) 
 
 
 def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Canvas, sizes: _Sizes) -> None:
-    size = _text_size(sizes.group) if chart.x.column in NAMES else mpl.rcParams["font.size"]
+    size = _text_size(sizes.group) if chart.x.is_of_names else mpl.rcParams["font.size"]
     width = 0.85 * page.width / page.columns / len(chart.x.groups)
     labels, turned = fitted_names(figure, chart.x.groups, size, width)
     for i, axes in enumerate(frames):
         axes.set_xticks(range(len(labels)), labels, fontsize=size, **turned)
         axes.tick_params(axis="x", length=0, labelbottom=i + page.columns >= len(frames))
         axes.set_xlim(-0.5, len(labels) - 0.5)
-        if chart.x.column not in NAMES and i + page.columns >= len(frames):
+        if not chart.x.is_of_names and i + page.columns >= len(frames):
             axes.set_xlabel(chart.x.label)
 
 
@@ -512,18 +511,19 @@ DRAWERS = of_each_kind(
 )
 
 
-def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
+def draw(kind: str, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
     """Draw a figure on one or more pages.
 
     Args:
+        kind: kind of the figure.
         chart: what the figure shows; `None` if it shows no cells.
         own: settings of a style of the user.
     """
-    drawer = DRAWERS[plot.kind]
+    drawer = DRAWERS[kind]
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = Canvas.all(len(chart.panels), plot, own, form)
+    pages = Canvas.all(len(chart.panels), chart.plot, own, form)
     with style_of(own):
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]

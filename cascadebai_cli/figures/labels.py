@@ -14,7 +14,7 @@ from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.kinds import AXES, GRID, MEASURES, Measure
-from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, number, percent, value_text
 
 
@@ -75,6 +75,11 @@ class Axis:
     is_whole: bool = False
     groups: tuple[str, ...] = ()
     joined: bool = True
+
+    @property
+    def is_of_names(self) -> bool:
+        """Whether the column holds names."""
+        return self.column in NAMES
 
 
 _CARRIER = {

@@ -486,7 +486,7 @@ def _errors(done: Plan, answers: Answers) -> "Figure":
         directory="",
     )
     plot = Plot.model_validate({"kind": "error"})
-    return draw(plot, chart_of(cells, plot), {})[0]
+    return draw(plot.kind, chart_of(cells, plot), {})[0]
 
 
 def _as_cells(curves: Sequence[tuple[str, Sequence[Chance]]], **same: object) -> pd.DataFrame:

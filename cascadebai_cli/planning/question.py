@@ -197,18 +197,21 @@ class Question:
         best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
         return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
 
+    @cached_property
+    def _own_good(self) -> BoolArray:
+        """In which draws the `K` items that the log ranks first are all good enough at the planned tolerance."""
+        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
+        return np.asarray(self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING)
+
     @property
     def own_good(self) -> float:
         """Chance that the `K` items that the log ranks first are all good enough at the planned tolerance."""
-        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
-        return float((self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING).mean())
+        return float(self._own_good.mean())
 
     @property
     def own_good_error(self) -> float:
         """Standard error of `own_good`, as the draws are finitely many and depend on each other (batch means)."""
-        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
-        good = self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING
-        means = [batch.mean() for batch in np.array_split(good, _BATCHES)]
+        means = [batch.mean() for batch in np.array_split(self._own_good, _BATCHES)]
         return float(np.std(means, ddof=1) / np.sqrt(_BATCHES))
 
     @property

@@ -195,10 +195,10 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
     if not plot.figure.data:
-        return Drawing(plot, draw(plot, None, {}), None, {})
+        return Drawing(plot, draw(plot.kind, None, {}), None, {})
     own = read_style(plot.style)
     shown = chart(studies, plot)
-    return Drawing(plot, draw(plot, shown, own), shown, own)
+    return Drawing(plot, draw(plot.kind, shown, own), shown, own)
 
 
 def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
