@@ -5,9 +5,9 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -33,7 +33,9 @@ __all__ += ["place_of", "refuse_unwritable", "start_of_test", "write_plan"]
 
 # --- The model of `plan.json`, from which its JSON Schema and the table of docs/plan.md are made --------------------
 #
-# Further keys may be added without notice; `schema` is raised when a key changes its meaning or is removed.
+# Further keys may be added without notice; `_SCHEMA` is raised when a key changes its meaning or is removed.
+
+_SCHEMA = 1
 
 
 def _finite(number: float | None) -> float | None:
@@ -195,10 +197,7 @@ class PlanFile(_Part):
     ]
 
 
-# --- The content of `plan.json`, whose keys docs/plan.md explains ---------------------------------------------------
-
-_SCHEMA = 1
-"""Version of the keys of `plan.json`, raised when one changes its meaning or is removed."""
+# --- The content of `plan.json` -------------------------------------------------------------------------------------
 
 
 def as_json(done: Plan) -> dict[str, Any]:
@@ -358,8 +357,9 @@ def place_of(asked: Plan, out: Path | None = None) -> Path:
         if not _takes(out, content):
             raise ConfigError(f"{out} holds another plan or other files; name another directory")
         return out
-    stem = file_name(asked.question.file).split(".")[0] or "log"
-    return next(path for path in _places(f"plan_{stem}_K{asked.question.K}") if _takes(path, content))
+    name = f"plan_{file_name(asked.question.file).split('.')[0] or 'log'}_K{asked.question.K}"
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(path for path in map(_RESULTS.joinpath, names) if _takes(path, content))
 
 
 def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Path:
@@ -378,7 +378,7 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
     write_bytes(directory / f"{name}.png", _picture(done, watch))
     items = pd.DataFrame(list(map(asdict, done.items)))
     write_table(directory / _ITEMS, items.assign(name=items["name"].map(_no_formula)))
-    write_table(directory / f"{name}.csv", _table(done))
+    write_table(directory / f"{name}.csv", _budgets(done.answers) if done.answers else _runs(done))
     write_bytes(directory / _PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
     return directory
 
@@ -386,11 +386,6 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
 def _no_formula(name: str) -> str:
     """Return a name of a stranger as a spreadsheet takes it for text and runs nothing."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-def _places(name: str) -> Iterator[Path]:
-    yield _RESULTS / name
-    yield from (_RESULTS / f"{name}_{number}" for number in count(2))
 
 
 def _takes(directory: Path, asked: dict[str, Any]) -> bool:
@@ -426,16 +421,12 @@ def _picture(done: Plan, watch: Watch) -> bytes:
     return render([figure], "png", title=_title(done), rows_sha256="")[0]
 
 
-def _table(done: Plan) -> pd.DataFrame:
-    """Return a table with one row per run of a test, or with one per learner and budget."""
-    return _budgets(done.answers) if done.answers else _runs(done)
-
-
 def _title(done: Plan) -> str:
     return f"best {done.question.K} of {done.question.L} items, {file_name(done.question.file)}"
 
 
 def _runs(done: Plan) -> pd.DataFrame:
+    """Return a table with one row per run of a test."""
     return pd.DataFrame(
         [
             {
@@ -447,14 +438,10 @@ def _runs(done: Plan) -> pd.DataFrame:
                 "clicks": row.clicks,
                 "effort": done.question.planned.efforts[truth],
             }
-            for one in _learners(done)
+            for one in (done.test.learners if done.test else ())
             for number, (row, truth) in enumerate(zip(one.rows, one.truths, strict=True))
         ]
     )
-
-
-def _learners(done: Plan) -> tuple[Simulated, ...]:
-    return done.test.learners if done.test else ()
 
 
 def _page_views(done: Plan) -> "Figure":
@@ -462,10 +449,13 @@ def _page_views(done: Plan) -> "Figure":
 
     planned = done.question.planned
     bound = quantiles(planned.efforts)[1] if planned.epsilon == 0 else math.nan
-    return draw_page_views(pd.DataFrame([asdict(one.views) for one in _learners(done)]), bound, _title(done))
+    return draw_page_views(
+        pd.DataFrame([asdict(one.views) for one in (done.test.learners if done.test else ())]), bound, _title(done)
+    )
 
 
 def _budgets(answers: Answers) -> pd.DataFrame:
+    """Return a table with one row per learner and budget."""
     points = [{"learner": one.key, **asdict(point)} for one in answers.learners for point in one.curve]
     return pd.DataFrame(points).rename(columns={"budget": "page_views", "n": "runs"})
 
