@@ -140,7 +140,7 @@ def test_a_learner_that_does_not_end_is_left_out_and_names_no_items(tmp_path, mo
 def test_items_without_views_are_planned_for(tmp_path):
     result = plan(tmp_path, GOOD + "new,0,0\n", "--trials", 2)
     assert result.code == 0
-    assert "1 of the items have none" in result.out
+    assert "1 of the items has none" in result.out
     assert cells_of(result.out, "new")[1:3] == ["0", "0"]
 
 
