@@ -269,39 +269,72 @@ class Table:
         """The headings."""
         return [column.line for column in self.columns]
 
+    @classmethod
+    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> "Table":
+        """Return a table whose first `words` columns hold words, the others numbers."""
+        return cls([Head(heading, i < words) for i, heading in enumerate(header)], rows)
+
+    def noted(self, note: str) -> "Table":
+        """Return the table with a note added to the line above it."""
+        return replace(self, above=f"{self.above}; {note}" if self.above else note)
+
+    @property
+    def wider_than_a_page(self) -> bool:
+        """Whether the table is too wide in LaTeX, even across both columns and in small letters."""
+        return _latex_width(self, small=True) > _ROOM["table*"]
+
+    @property
+    def _cleaned(self) -> list[list[str]]:
+        """The headings and the rows, each text fit for a cell."""
+        return [[for_table(text) for text in row] for row in [self.header, *self.rows]]
+
+    @property
+    def _said_above(self) -> list[str]:
+        return [for_table(text) for text in (self.caption, self.above) if text]
+
     def __str__(self) -> str:
-        return as_text(self)
+        """Format the table as aligned columns with a rule under the header; a star is behind what is marked."""
+        starred = {column for _, column in self.marked}
+        lines = [
+            [f"{text}{'*' if (row, i) in self.marked else ' ' * (i in starred)}" for i, text in enumerate(line)]
+            for row, line in enumerate(self._cleaned, -1)
+        ]
+        widths = [max(map(_places, texts)) for texts in zip(*lines, strict=True)]
+        lines.insert(1, ["-" * width for width in widths])
+        return "\n".join([*self._said_above, *(_aligned(line, self.columns, widths) for line in lines)])
 
+    def markdown(self, *, special: re.Pattern[str] = _MARKDOWN) -> str:
+        """Format the table as Markdown, in which tags, images, bars and backticks of names are escaped.
 
-def table_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> Table:
-    """Return a table whose first `words` columns hold words, the others numbers."""
-    return Table([Head(heading, i < words) for i, heading in enumerate(header)], rows)
+        Args:
+            special: what is escaped; only bars if the cells are Markdown already.
+        """
+        rule = ["---" if column.words else "---:" for column in self.columns]
+        header, *rows = ([special.sub(r"\\\g<0>", text) for text in row] for row in self._cleaned)
+        for row, column in self.marked:
+            rows[row][column] = f"**{rows[row][column]}**"
+        above = [line for text in self._said_above for line in (special.sub(r"\\\g<0>", text), "")]
+        return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in [header, rule, *rows])])
 
+    def latex(self) -> str:
+        """Format the table as a `tabular` with the rules of `booktabs`, in which special characters are escaped.
 
-def noted(table: Table, note: str) -> Table:
-    """Return the table with a note added to the line above it."""
-    return replace(table, above=f"{table.above}; {note}" if table.above else note)
-
-
-def as_text(table: Table) -> str:
-    """Format a table as aligned columns with a rule under the header; a star is behind what is marked."""
-    starred = {column for _, column in table.marked}
-    lines = [
-        [f"{text}{'*' if (row, i) in table.marked else ' ' * (i in starred)}" for i, text in enumerate(line)]
-        for row, line in enumerate(_cleaned(table), -1)
-    ]
-    widths = [max(map(_places, texts)) for texts in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
-    return "\n".join([*_said_above(table), *(_aligned(line, table.columns, widths) for line in lines)])
-
-
-def _cleaned(table: Table) -> list[list[str]]:
-    """Return the headings and the rows, each text fit for a cell."""
-    return [[for_table(text) for text in row] for row in [table.header, *table.rows]]
-
-
-def _said_above(table: Table) -> list[str]:
-    return [for_table(text) for text in (table.caption, table.above) if text]
+        A column with errors is an S column of `siunitx`. A table with a caption or a label is a `table` with both; one
+        that is too wide for a column is set smaller, or as a `table*` across both columns.
+        """
+        _, *rows = self._cleaned
+        measured = [any(_WITH_ERROR.fullmatch(row[i]) for row in rows) for i in range(len(self.columns))]
+        kinds = "".join(
+            _siunitx([row[i] for row in rows]) if measured[i] else "l" if column.words else "r"
+            for i, column in enumerate(self.columns)
+        )
+        lines = [
+            [_latex_cell(text, measured[i], (row, i) in self.marked) for i, text in enumerate(line)]
+            for row, line in enumerate(rows)
+        ]
+        body = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_header(self, measured), r"\midrule"]
+        body += [*map(_latex_line, lines), r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([*([_PREAMBLE] if any(measured) else []), *_latex_around(self, body)])
 
 
 def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]) -> str:
@@ -316,20 +349,6 @@ def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]
 def _places(text: str) -> int:
     """Return how many places of a terminal a text takes: two for a wide sign, none for an accent on the one before."""
     return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
-
-
-def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
-    """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped.
-
-    Args:
-        special: what is escaped; only bars if the cells are Markdown already.
-    """
-    rule = ["---" if column.words else "---:" for column in table.columns]
-    header, *rows = ([special.sub(r"\\\g<0>", text) for text in row] for row in _cleaned(table))
-    for row, column in table.marked:
-        rows[row][column] = f"**{rows[row][column]}**"
-    above = [line for text in _said_above(table) for line in (special.sub(r"\\\g<0>", text), "")]
-    return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in [header, rule, *rows])])
 
 
 # --- LaTeX: a `tabular` with the rules of booktabs; numbers with errors are columns of siunitx -----------------------
@@ -348,27 +367,6 @@ _LATEX_SIZES = (("table", False), ("table", True), ("table*", False), ("table*",
 _TOO_WIDE = _LATEX_SIZES[-1]
 
 
-def as_latex(table: Table) -> str:
-    """Format a table as a `tabular` with the rules of `booktabs`, in which special characters are escaped.
-
-    A column with errors is an S column of `siunitx`. A table with a caption or a label is a `table` with both; one that
-    is too wide for a column is set smaller, or as a `table*` across both columns.
-    """
-    _, *rows = _cleaned(table)
-    measured = [any(_WITH_ERROR.fullmatch(row[i]) for row in rows) for i in range(len(table.columns))]
-    kinds = "".join(
-        _siunitx([row[i] for row in rows]) if measured[i] else "l" if column.words else "r"
-        for i, column in enumerate(table.columns)
-    )
-    lines = [
-        [_latex_cell(text, measured[i], (row, i) in table.marked) for i, text in enumerate(line)]
-        for row, line in enumerate(rows)
-    ]
-    body = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_header(table, measured), r"\midrule"]
-    body += [*map(_latex_line, lines), r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*([_PREAMBLE] if any(measured) else []), *_latex_around(table, body)])
-
-
 def _latex_around(table: Table, body: Sequence[str]) -> list[str]:
     """Return a `tabular` with what stands above it, or inside a `table` if there is a caption or a label."""
     above = _in_latex(for_table(table.above))
@@ -379,11 +377,6 @@ def _latex_around(table: Table, body: Sequence[str]) -> list[str]:
     around, small = next((one for one in _LATEX_SIZES if _latex_width(table, small=one[1]) <= _ROOM[one[0]]), _TOO_WIDE)
     size = [_SMALL] if small else []
     return [rf"\begin{{{around}}}", r"\centering", rf"\caption{{{said}}}", *label, *size, *body, rf"\end{{{around}}}"]
-
-
-def wider_than_a_page(table: Table) -> bool:
-    """Return whether a table is too wide in LaTeX, even across both columns and in small letters."""
-    return _latex_width(table, small=True) > _ROOM["table*"]
 
 
 def _sentence(text: str) -> str:
@@ -441,6 +434,6 @@ def _in_latex(text: str) -> str:
 FormatName = Literal["text", "markdown", "latex", "csv", "json"]
 """How tables are printed."""
 FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType(
-    {"text": as_text, "markdown": as_markdown, "latex": as_latex}
+    {"text": str, "markdown": Table.markdown, "latex": Table.latex}
 )
 """Name of a format -> how to print a table in it; the others hold all digits."""

@@ -32,7 +32,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.text import table_of
+from cascadebai_cli.text import Table
 
 SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
     1: lambda K: (1 / K, 1 / K**2),
@@ -98,25 +98,41 @@ def rate(seconds: float, runs: Sequence[Run]) -> float:
     return sum(run.steps for run in runs) / seconds
 
 
+def beside_reference(
+    pairs: int,
+    weights: FloatArray,
+    K: int,
+    count: int,
+    engine: EngineName,
+    cap: int | None = None,
+    learner: LearnerSpec = PAPER,
+) -> tuple[list[Run], Row]:
+    """Runs of the middle one of some measurements, and its rates, each measurement beside one of the reference."""
+    fast = [measure(weights, K, count, engine, cap, learner) for _ in range(pairs)]
+    slow = [measure(weights, K, 1, "reference", REFERENCE_STEPS, learner) for _ in range(pairs)]
+    ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
+    seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
+    return runs, {
+        "steps_per_second": rate(seconds, runs),
+        "trials_per_second": len(runs) / seconds,
+        "ratio_to_reference": median(ratios),
+    }
+
+
 def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[Row]:
     """Skip-ahead on whole runs, beside the reference on the first steps of the same instance."""
     rows = []
     for setting, weights_of in SETTINGS.items():
         for K in Ks:
             weights = two_level(128, K, *weights_of(K))
-            fast = [measure(weights, K, TOGETHER, "skip-ahead") for _ in range(pairs)]
-            slow = [measure(weights, K, 1, "reference", REFERENCE_STEPS) for _ in range(pairs)]
-            ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
-            seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
+            runs, rates = beside_reference(pairs, weights, K, TOGETHER, "skip-ahead")
             rows.append(
                 {
                     "engine": "skip-ahead",
                     "setting": setting,
                     "K": K,
                     "mean_steps": sum(run.steps for run in runs) / len(runs),
-                    "steps_per_second": rate(seconds, runs),
-                    "trials_per_second": len(runs) / seconds,
-                    "ratio_to_reference": median(ratios),
+                    **rates,
                 }
             )
     return rows
@@ -127,19 +143,8 @@ def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[Row]:
     weights, rows = two_level(64, 16, *SETTINGS[1](16)), []
     learner = LearnerSpec("cascadebai", {"order": "-U"})
     for count in counts:
-        fast = [measure(weights, 16, count, "lockstep", cap, learner) for _ in range(pairs)]
-        slow = [measure(weights, 16, 1, "reference", REFERENCE_STEPS, learner) for _ in range(pairs)]
-        ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
-        seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
-        rows.append(
-            {
-                "engine": "lockstep",
-                "rows": count,
-                "steps_per_second": rate(seconds, runs),
-                "trials_per_second": len(runs) / seconds,
-                "ratio_to_reference": median(ratios),
-            }
-        )
+        _, rates = beside_reference(pairs, weights, 16, count, "lockstep", cap, learner)
+        rows.append({"engine": "lockstep", "rows": count, **rates})
     return rows
 
 
@@ -185,6 +190,11 @@ class Grown:
     budget: int | None = None
     leaves_out: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
+    def is_measured(self, series: str, size: float) -> bool:
+        """Whether it is measured at a size: not where that takes minutes, nor where the size makes no difference."""
+        same = ("budget",) if self.budget is None else ("gap", "delta")
+        return series not in same and size not in self.leaves_out.get(series, ())
+
 
 GROWN = (
     Grown("CascadeBAI", LearnerSpec("cascadebai"), "skip-ahead"),
@@ -213,12 +223,8 @@ def growth_rows(series: Mapping[str, Sequence[float]], pairs: int) -> list[Row]:
         for name, values in series.items()
         for value in values
         for grown in GROWN
-        if value not in grown.leaves_out.get(name, ()) and _grows(grown, name)
+        if grown.is_measured(name, value)
     ]
-
-
-def _grows(grown: Grown, name: str) -> bool:
-    return name not in (("budget",) if grown.budget is None else ("gap", "delta"))
 
 
 def _growth_row(grown: Grown, name: str, value: float, pairs: int) -> Row:
@@ -338,7 +344,7 @@ def report(result: Mapping[str, object]) -> str:
         rows = result[part]
         assert isinstance(rows, list)
         heads = list(rows[0])
-        lines += [str(table_of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
+        lines += [str(Table.of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
     return "\n".join([*lines, f"peak memory in MiB: {_cell(result['peak_memory_MiB'])}"])
 
 

@@ -20,8 +20,8 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.options import Wanted
-from cascadebai_cli.planning.plan import answered
-from cascadebai_cli.planning.question import Question, question_about, question_of
+from cascadebai_cli.planning.plan import Answers
+from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
@@ -77,18 +77,18 @@ def cases(name: str, numbers: Sequence[int]) -> Iterator[list[Stated]]:
         clicks = rng.binomial(known.log.views.astype(int), w).astype(np.float64)
         log = Log("made", known.log.names, clicks, known.log.views, ())
         wanted = Wanted(setting.K, seed=int(rng.integers(2**31)), budget=setting.budget)
-        yield list(_stated(name, case, question_about(log, Path("made.csv"), wanted), w, rng))
+        yield list(_stated(name, case, Question.about(log, Path("made.csv"), wanted), w, rng))
 
 
 @lru_cache
 def _known(name: str) -> Question:
     setting = SETTINGS[name]
-    return question_of(Path("configs/data") / setting.file, LAYOUT, Wanted(setting.K, budget=setting.budget))
+    return Question.of(Path("configs/data") / setting.file, LAYOUT, Wanted(setting.K, budget=setting.budget))
 
 
 def _stated(name: str, case: int, question: Question, w: FloatArray, rng: np.random.Generator) -> Iterator[Stated]:
     setting = SETTINGS[name]
-    answers = answered(question, setting.learners, setting.trials, Backend("sequential"), SILENT)
+    answers = Answers.of(question, setting.learners, setting.trials, Backend("sequential"), SILENT)
     assert answers is not None
     best = set(np.argsort(-w, kind="stable")[: setting.K].tolist())
     yield Stated(name, case, NO_TEST, 0, answers.own_right, int(set(question.own) == best))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures.labels import literal
-from cascadebai_cli.figures.style import LOOKS, TEXT_WIDTH, label_steps, new_figure, panel_letter, render, styled
+from cascadebai_cli.figures.style import LOOKS, TEXT_WIDTH, Picture, label_steps, panel_letter, render, style_of
 from cascadebai_cli.store.columns import MANIFEST, SUMMARY_CSV
 from cascadebai_cli.store.summary import read_summary, wrong_too_often
 from cascadebai_cli.study.plot import Plot
@@ -64,7 +64,7 @@ def examples(root: Path = Path()) -> Iterator[Example]:
 
 def write(figure: Figure, path: Path) -> None:
     """Draw a picture into a file."""
-    styled(figure.savefig)(path, dpi=DPI, pil_kwargs={"optimize": True})
+    style_of()(figure.savefig)(path, dpi=DPI, pil_kwargs={"optimize": True})
 
 
 # --- docs/users.md: mean page views of learners whose users depart from the cascade ---------------------------------
@@ -80,10 +80,10 @@ KINDS = {
 _PLAIN = "cascade"
 
 
-@styled
+@style_of()
 def draw_users(cells: pd.DataFrame, cap: int) -> Figure:
     """One panel a kind of users: mean page views against the departure, a cross where answers are wrong too often."""
-    figure = new_figure(TEXT_WIDTH, 4.6)
+    figure = Picture(TEXT_WIDTH, 4.6)
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
     for i, (kind, title) in enumerate(KINDS.items()):
         _draw_kind(axes.flat[i], cells, kind)
@@ -120,7 +120,7 @@ COLOURS: Sequence[str] = ("#0072B2", "#D55E00")
 _PUBLISHED = "black"
 
 
-@styled
+@style_of()
 def draw_side_by_side(
     sets: Mapping[str, pd.DataFrame], lines: Mapping[str, tuple[ArrayLike, ArrayLike]], line: str = "published"
 ) -> Figure:
@@ -132,7 +132,7 @@ def draw_side_by_side(
         line: label of the published lines.
     """
     rows = math.ceil(len(lines) / _PAIRS_A_ROW)
-    figure = new_figure(TEXT_WIDTH, _PAIR_HEIGHT * rows + _LEGEND)
+    figure = Picture(TEXT_WIDTH, _PAIR_HEIGHT * rows + _LEGEND)
     for i, (instance, (K, steps)) in enumerate(lines.items()):
         axes = figure.add_subplot(rows, _PAIRS_A_ROW, i + 1)
         axes.plot(K, steps, color=_PUBLISHED, linewidth=0.9, zorder=1, label=line)
@@ -181,7 +181,7 @@ def _published() -> None:
         {name: (K, [line(int(k)) for k in K]) for name, line in published_lines().items()},
     )
     path = REFERENCE / REWARDS / "lines.png"
-    path.write_bytes(render(figure, "png", title=REWARDS, rows_sha256=str(reuse.manifest.rows_sha256)))
+    path.write_bytes(render([figure], "png", title=REWARDS, rows_sha256=str(reuse.manifest.rows_sha256))[0])
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ import pandas as pd
 from cascadebai_cli.logs.read import log_of
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.options import Layout
-from cascadebai_cli.planning.positions import corrected
-from cascadebai_cli.planning.rates import rates_of
+from cascadebai_cli.planning.positions import Corrected
+from cascadebai_cli.planning.rates import RateLaw
 from cascadebai_cli.store.trials import binomial_interval
 from cascadebai_cli.text import count, percent
 from experiments.markdown import table
@@ -79,8 +79,8 @@ def held(kind: str, seed: int) -> tuple[int, int]:
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
     w = rng.beta(2, 12, ITEMS)
     made, layout = KINDS[kind](w, rng)
-    found = corrected(log_of(pd.read_csv(io.StringIO(made.to_csv(index=False))), layout, "made.csv"))
-    low, high = rates_of(*found.counts(DRAWS, rng), DRAWS, seed).interval()
+    found = Corrected.of(log_of(pd.read_csv(io.StringIO(made.to_csv(index=False))), layout, "made.csv"))
+    low, high = RateLaw.of(*found.counts(DRAWS, rng), DRAWS, seed).interval()
     true = w[[int(name) for name in found.log.names]]
     return int(((low <= true) & (true <= high)).sum()), len(true)
 

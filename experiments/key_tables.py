@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.model.users import USERS, users_options
 from cascadebai_cli.options import Option
-from cascadebai_cli.planning.files import Interval, PlanFile, Range
+from cascadebai_cli.planning.files import PlanFile
 from cascadebai_cli.store.columns import TABLES, TIMES_CSV
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.instances import SizedEntry
@@ -219,7 +219,7 @@ def _plan_rows(model: type[BaseModel], above: str) -> Iterator[list[str]]:
 def _plan_parts(annotation: Any) -> Iterator[type[BaseModel]]:
     """Models of ours with descriptions in an annotation; ranges and intervals explain themselves."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if annotation not in (Range, Interval):
+        if any(field.description for field in annotation.model_fields.values()):
             yield annotation
         return
     for part in get_args(annotation):

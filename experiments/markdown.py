@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from cascadebai_cli.store.trials import read_table
-from cascadebai_cli.text import as_markdown, table_of
+from cascadebai_cli.text import Table
 
 NOT_YET = "not run yet"
 _BARS = re.compile(r"\|")
@@ -15,7 +15,7 @@ _BARS = re.compile(r"\|")
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
     """A table whose cells are Markdown; the last `numbers` columns are flush right."""
-    return as_markdown(table_of(header, rows, words=len(header) - numbers), special=_BARS)
+    return Table.of(header, rows, words=len(header) - numbers).markdown(special=_BARS)
 
 
 def from_csv(path: Path, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:

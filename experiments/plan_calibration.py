@@ -26,8 +26,8 @@ from cascadebai_cli.logs.read import Log, log_of
 from cascadebai_cli.model.problem import SEMI_BANDIT, FloatArray
 from cascadebai_cli.model.users import PositionBased, page_of
 from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.question import question_about
-from cascadebai_cli.planning.runs import CANDIDATES, tested
+from cascadebai_cli.planning.question import Question
+from cascadebai_cli.planning.runs import CANDIDATES, Test
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.trials import binomial_interval, mean_interval
@@ -95,8 +95,8 @@ def one_case(family: str, L: int, rng: np.random.Generator, learner: str) -> Cas
     views = np.floor(10 ** rng.uniform(1, 6, L))
     clicks = rng.binomial(views.astype(int), w).astype(float)
     log = Log("made", tuple(map(str, range(L))), clicks, views, ())
-    question = question_about(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
-    found = tested(question, [learner], None, Backend("sequential"), SILENT)
+    question = Question.about(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
+    found = Test.of(question, [learner], None, Backend("sequential"), SILENT)
     assert found is not None
     views_of = found.learners[0].views
     real = simulate(
@@ -154,7 +154,7 @@ def _of_log(log: int) -> tuple[float, ...]:
     """Mean page views with the estimates of one log, with its rates and the true looks, and with true users."""
     rates, rows = _events(log)
     read = log_of(rows, Layout("item", "click", event=True, position="slot"), "made.csv")
-    question = question_about(read, Path("made.csv"), Wanted(BEST, truth="mean", epsilon=TOLERANCE))
+    question = Question.about(read, Path("made.csv"), Wanted(BEST, truth="mean", epsilon=TOLERANCE))
     true = rates[[int(name) for name in read.names]]
     kinds = [(question.truths[0], question.looks), (question.truths[0], LOOKS[:BEST]), (true, LOOKS[:BEST])]
     return tuple(_mean_steps(*users, [log, kind]) for kind, users in enumerate(kinds, 1))

@@ -24,12 +24,12 @@ from scipy import stats
 
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
 from cascadebai_cli.figures.labels import literal
-from cascadebai_cli.figures.style import TEXT_WIDTH, new_figure, render, styled
+from cascadebai_cli.figures.style import TEXT_WIDTH, Picture, render, style_of
 from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.running.worker import trial_generator
-from cascadebai_cli.text import change, count, p_value, table_of
+from cascadebai_cli.text import Table, change, count, p_value
 
 PLACE = Path("results/verify_simulators")
 FALSE_ALARMS = 1e-3
@@ -130,7 +130,7 @@ def report(chosen: Sequence[Case], samples: Sequence[tuple[NDArray[np.float64], 
         means = [count(one[:, 0].mean(), 1), change(other[:, 0].mean() / one[:, 0].mean() - 1, 2)]
         rows.append([case.instance, case.label, case.engine, *means, *map(p_value, found), alarm])
     header = ["instance", "learner", "engine", "mean steps", "change", *(f"p {name}" for name in STATISTICS), ""]
-    print(table_of(header, rows, words=3))
+    print(Table.of(header, rows, words=3))
     print(f"\n{alarms} of {len(chosen) * len(STATISTICS)} tests below {level:.2g}")
     _keep(header, rows, chosen, samples)
     return alarms
@@ -142,7 +142,7 @@ POINTS = 99
 _POINT, _DIAGONAL = "#0072B2", "black"
 
 
-@styled
+@style_of()
 def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected: str, found: str) -> Figure:
     """One panel a pair of samples, four in a row; 99 quantiles, the extremes, and the diagonal.
 
@@ -152,7 +152,7 @@ def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected:
     """
     columns = min(COLUMNS, len(samples))
     rows = math.ceil(len(samples) / columns)
-    figure = new_figure(TEXT_WIDTH * columns / COLUMNS, _PANEL_HEIGHT * rows + 0.3)
+    figure = Picture(TEXT_WIDTH * columns / COLUMNS, _PANEL_HEIGHT * rows + 0.3)
     for i, (title, (one, other)) in enumerate(samples.items()):
         axes = figure.add_subplot(rows, columns, i + 1)
         _draw_panel(axes, np.asarray(one, dtype=float), np.asarray(other, dtype=float))
@@ -193,7 +193,7 @@ def _keep(
         figure = draw_quantiles(pairs, "step by step", engine)
         for format in ("png", "pdf"):
             path = PLACE / f"quantiles_{engine}.{format}"
-            path.write_bytes(render(figure, format, title="verify_simulators", rows_sha256="none"))
+            path.write_bytes(render([figure], format, title="verify_simulators", rows_sha256="none")[0])
             print(path)
 
 

@@ -36,7 +36,7 @@ from cascadebai_cli.store.trials import (
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text, with_quotes
+from cascadebai_cli.text import Table, for_shell, is_missing, listed, value_text, with_quotes
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -409,7 +409,7 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         columns += ["mean_right", interval("right_low", "right_high")]
     shown = cells.assign(ci_low=cells["ci_low"].clip(lower=0), wrong_too_often=wrong_too_often(cells))
     table = printed(shown, [*PLACE, *options_apart(cells), "n"], columns)
-    return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+    return table.noted(_FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
 
 
 def options_apart(cells: pd.DataFrame) -> list[str]:

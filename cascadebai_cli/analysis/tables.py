@@ -30,7 +30,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.summary import ABOVE_DELTA, is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.kinds import KINDS, MEASURES, QUANTILES
-from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error
+from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, with_error
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
         measured = ("mean_right",) if "mean_right" in cells else _USUAL
         return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
     whole = compact(cells, columns, pivot)
-    return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
+    return compact(cells, columns, pivot, plain=_RATES) if whole.printed.wider_than_a_page else whole
 
 
 def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> StudyTable:

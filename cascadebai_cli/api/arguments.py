@@ -26,7 +26,6 @@ from cascadebai_cli.study.config import Study, plain_value, study_of
 from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
 from cascadebai_cli.text import for_terminal, quoted
-from cascadebai_cli.workflows.run import Backend
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.watch import Follower
@@ -61,30 +60,16 @@ def _keyword(option: re.Match[str]) -> str:
     return name + ("=" if option["value"] and name else option["value"] or "")
 
 
-def checked_flag(name: str, value: Any) -> bool:
-    """Return a value that is true or false.
+def checked(name: str, kind: Any, value: Any) -> Any:
+    """Return the value of an argument as this type.
 
     Raises:
-        ConfigError: if it is neither.
+        ConfigError: if a config would not take it for this type.
     """
-    return bool(_checked(name, bool, value))
-
-
-def _checked(name: str, kind: Any, value: Any) -> Any:
-    """Return a value after checking that a config would take it for this type."""
     try:
         return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value, name))
     except ValidationError as error:
         raise ConfigError(f"{name}: {sentence(error.errors(include_url=False)[0])}") from None
-
-
-def backend_of(n_jobs: Any) -> Backend:
-    """Return the backend with `n_jobs` processes of this machine.
-
-    Raises:
-        ConfigError: if it is no such number.
-    """
-    return Backend(n_jobs=_checked("n_jobs", int, n_jobs))
 
 
 def path_of(name: str, value: Any, what: str) -> Path:
@@ -150,8 +135,8 @@ def _taken(one: Option | None, value: Any) -> Any:
     if one.kind is str:
         return str(plain_value(value, one.name))  # a column without a name has a number
     if get_origin(one.kind) is tuple:
-        return _checked(one.name, list[str], [value] if isinstance(value, str) else value)
-    return _checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
+        return checked(one.name, list[str], [value] if isinstance(value, str) else value)
+    return checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
 
 
 def _with_meanings(text: str, known: Sequence[Option]) -> str:
@@ -182,7 +167,7 @@ class Onlooker(Watch):
     """
 
     def __init__(self, progress: bool | None = None) -> None:
-        looks = _somebody_looks_on() if progress is None else checked_flag("progress", progress)
+        looks = _somebody_looks_on() if progress is None else checked("progress", bool, progress)
         self._shows = sys.stderr is not None and looks
 
     def warn(self, text: str) -> None:

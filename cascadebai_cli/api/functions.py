@@ -15,8 +15,7 @@ import pandas as pd
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.api.arguments import (
     Onlooker,
-    backend_of,
-    checked_flag,
+    checked,
     in_words_of_python,
     named_in_study,
     path_of,
@@ -26,12 +25,12 @@ from cascadebai_cli.api.arguments import (
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.planning import files as planned
-from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.store.columns import FAILURES, PLACE
 from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
+from cascadebai_cli.workflows.run import Backend
 from cascadebai_cli.workflows.run import simulate as simulated
 from cascadebai_cli.workflows.tables import promised
 
@@ -121,7 +120,7 @@ def simulate(
         record=record,
         trace_at=trace_at,
     )
-    return simulated(study, backend=backend_of(n_jobs), watch=Onlooker(progress))
+    return simulated(study, backend=Backend(n_jobs=checked("n_jobs", int, n_jobs)), watch=Onlooker(progress))
 
 
 # --- `bounds`: the bounds of an instance ----------------------------------------------------------------------------
@@ -165,7 +164,7 @@ def bounds(
         ValueError: if a value is not usable.
     """
     flags = {"printed": printed, "sharp": sharp, "factor": factor}
-    flags = {name: checked_flag(name, value) for name, value in flags.items()}
+    flags = {name: checked(name, bool, value) for name, value in flags.items()}
     given: dict[str, Any] = {"delta": delta, "feedback": feedback, "users": users, "budget": budget}
     study = single_study("bounds", instance, learner, options, **given)
     if len(study.cells) > 1:
@@ -241,7 +240,7 @@ class Results:
         """
         from cascadebai_cli.workflows.tables import fit
 
-        capped_too = checked_flag("allow_capped", allow_capped)
+        capped_too = checked("allow_capped", bool, allow_capped)
         return fit(self.directory, allow_capped=capped_too, watch=Onlooker()).tables[0].rows
 
     @in_words_of_python()
@@ -346,7 +345,8 @@ def sweep(
             raise, there are warnings, and their cells have fewer rows.
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
-    read, backend, fresh = _study(study, keys), backend_of(n_jobs), checked_flag("fresh", fresh)
+    read, backend = _study(study, keys), Backend(n_jobs=checked("n_jobs", int, n_jobs))
+    fresh = checked("fresh", bool, fresh)
     check_rows(read)
 
     def into(directory: Path, *, passing: bool = False) -> Results:
@@ -426,7 +426,7 @@ class Plan:
 
 
 @in_words_of_python()
-@with_keywords(*OPTIONS)
+@with_keywords(*planned.OPTIONS)
 def plan(
     log: pd.DataFrame | str | os.PathLike[str], *, n_jobs: int = -1, progress: bool | None = None, **options: Any
 ) -> Plan:
@@ -442,8 +442,9 @@ def plan(
         CascadeError: if a run raises, or the backend breaks.
     """
     file = log if isinstance(log, pd.DataFrame) else path_of("log", log, "a table, or the path of a CSV file")
-    layout, wanted = read_options(options)
-    done = planned.plan(file, layout, wanted, backend=backend_of(n_jobs), watch=Onlooker(progress))
+    layout, wanted = planned.read_options(options)
+    backend = Backend(n_jobs=checked("n_jobs", int, n_jobs))
+    done = planned.plan(file, layout, wanted, backend=backend, watch=Onlooker(progress))
     if done.failed:
         raise CascadeError("a run failed, so that nothing is known")
     return Plan(done)

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from cascadebai_cli.cli.console import prepare_streams, tell
+from cascadebai_cli.cli.console import completed, tell
 from cascadebai_cli.cli.live import live
-from cascadebai_cli.cli.options import completed
 from cascadebai_cli.cli.verbs import (
     bounds,
     check,
@@ -129,7 +128,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line, by default that of the process, and exit; errors for users become one line on stderr."""
-    prepare_streams()
+    _prepare_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures are files, so that a backend for windows is neither needed nor wanted
     try:
         with one_interrupt(_PATIENCE):
@@ -145,6 +144,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _give_up("there is not enough memory for this; run fewer trials or cells at a time")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _prepare_streams() -> None:
+    """Make streams write letters that their encoding lacks as `\\u4e00`, and replace closed streams by the null device.
+
+    Else the next file to be opened could take the place of a closed stdout, and printed text would go into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: SIM115 - to the end of the process
+        elif reconfigure := getattr(getattr(sys, name), "reconfigure", None):
+            reconfigure(errors="backslashreplace")
 
 
 def _explained(error: OSError) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cascadebai_cli.cli.console import say, tell
-from cascadebai_cli.cli.options import path_option, path_parser
+from cascadebai_cli.cli.console import path_option, path_parser, say, tell
 from cascadebai_cli.text import count, for_shell
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, debugger, end_with, say, tell
-from cascadebai_cli.cli.options import (
+from cascadebai_cli.cli.console import (
     Config,
     Format,
     Jobs,
@@ -21,13 +20,17 @@ from cascadebai_cli.cli.options import (
     ResultDirectory,
     Seed,
     SetValues,
+    Terminal,
     TrialCount,
     TrialTimeoutOption,
     Where,
     configs,
+    debugger,
     keys_of,
     path_option,
     path_parser,
+    say,
+    tell,
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
@@ -35,6 +38,12 @@ from cascadebai_cli.text import count, duration, for_shell
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
+
+
+def _end_with(success: bool) -> None:
+    """End with exit code 1 unless all went well."""
+    if not success:
+        raise typer.Exit(1)
 
 
 # --- `cascadebai init`: a commented config to begin with ------------------------------------------------------------
@@ -142,7 +151,7 @@ def run(
         )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")
-    end_with(not done.failed)
+    _end_with(not done.failed)
 
 
 # --- `cascadebai sweep`: run a study into a directory; it goes on where an earlier sweep ended ----------------------
@@ -239,7 +248,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
             say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; {remedy}")
-    end_with(not done.missing)
+    _end_with(not done.missing)
 
 
 # --- `cascadebai merge`: shards of a grid from several machines become one result directory -------------------------
@@ -262,7 +271,7 @@ def merge(
         say(f"{count(done.rows)} trials: {done.directory}/trials.csv, summary.csv, timings.csv")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; merge more shards, or sweep the whole config into {out}")
-    end_with(not done.missing)
+    _end_with(not done.missing)
 
 
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
@@ -284,7 +293,7 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
 
     done = work.summary(directory, keys_of(_selection()[0], given), on_a_page=form == "latex", watch=Terminal())
     say(work.in_format(done.tables, form))
-    end_with(done.whole)
+    _end_with(done.whole)
 
 
 # --- `cascadebai fit`: the tables that go with a study's figure -----------------------------------------------------
@@ -311,7 +320,7 @@ def fit(
     done = work.fit(directory, allow_capped=allow_capped, watch=Terminal())
     if not quiet:
         say(work.in_format(done.tables, form))
-    end_with(done.whole)
+    _end_with(done.whole)
 
 
 # --- `cascadebai plot`: a figure of one or more studies -------------------------------------------------------------
@@ -353,7 +362,7 @@ def plot(
     done = work.plot(directories, out=out, config=config, words=keys_of(_words()[0], given), watch=Terminal())
     for path in done.files:
         say(path)
-    end_with(done.whole)
+    _end_with(done.whole)
 
 
 # --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------
@@ -390,14 +399,14 @@ def plan(
     watch = Terminal(quiet=quiet)
 
     def begin(asked: work.Plan) -> None:
-        work.refuse_other(asked, out)
+        work.place_of(asked, out)
         if form == "text":
             say(work.question_in_words(asked.question))
 
     work.refuse_unwritable(out)
     layout, wanted = work.read_options(given)
     done = work.plan(file, layout, wanted, backend=work.Backend(n_jobs=n_jobs), watch=watch, begin=begin)
-    end_with(not done.failed)
+    _end_with(not done.failed)
     written = work.write_plan(done, out, watch)
     say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else work.plan_in_words(done))
     watch.remark(f"written: {written}")
@@ -458,7 +467,7 @@ def report(
 
     done = work.report(directories, out=out, title=title, where=where or (), watch=Terminal())
     say(done.file)
-    end_with(done.whole)
+    _end_with(done.whole)
 
 
 # --- `cascadebai verify`: whether this code still gives the numbers of the reference --------------------------------
@@ -506,7 +515,7 @@ def verify(
     )
     for line in done.moved:
         say(f"moved: {line}")
-    end_with(not done.moved)
+    _end_with(not done.moved)
     say(f"nothing has moved in {', '.join(done.artefacts)}")
 
 

@@ -17,26 +17,10 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from cascadebai_cli.figures.labels import Chart, Panel, Series, literal
-from cascadebai_cli.figures.layout import (
-    ARROW_POINTS,
-    CROSS,
-    LIMIT_LABEL,
-    Canvas,
-    _Format,
-    align,
-    draw_arrows,
-    draw_marks,
-    error_lengths,
-    fitted_names,
-    is_log,
-    mark_handles,
-    pages_of,
-    set_scales,
-)
+from cascadebai_cli.figures.layout import Canvas, Signs, _Format, align, fitted_names, set_scales
 from cascadebai_cli.figures.pictures import draw_schematic
-from cascadebai_cli.figures.style import LOOKS, ORDER_LOOKS, Look, new_figure, restyled, stroke, style_of, text_size
-from cascadebai_cli.study.kinds import MEASURES, of_each_kind
-from cascadebai_cli.study.plot import NAMES, Plot
+from cascadebai_cli.figures.style import LOOKS, ORDER_LOOKS, STYLE, Look, Picture, style_of
+from cascadebai_cli.study.kinds import of_each_kind
 from cascadebai_cli.text import count, is_missing, listed
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
@@ -53,6 +37,16 @@ _END_SIZE = 8
 _MEAN_LABEL, _MEAN_SIZE = "mean", 6
 _UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 _LOWER_LABEL = "lower bound (any algorithm, mean)"
+
+
+def _text_size(size: float) -> float:
+    """Return the size of a text, which is given for the font size of the shared style."""
+    return float(size * mpl.rcParams["font.size"] / STYLE["font.size"])
+
+
+def _stroke(width: float) -> float:
+    """Return the width of a line, which is given for the line width of the shared style."""
+    return float(width * mpl.rcParams["lines.linewidth"] / STYLE["lines.linewidth"])
 
 
 def _draw_lines(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
@@ -83,14 +77,14 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
 def _look_of(chart: Chart, series: Series) -> Look:
     """Return how a series is drawn; a single series beside a fit or between bounds has a colour of its own."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
-        return restyled(_POINTS, chart.own)
+        return _POINTS.restyled(chart.own)
     number = chart.looks[series.number]
-    look = restyled(LOOKS[number], chart.own, number)
+    look = LOOKS[number].restyled(chart.own, number)
     return look if chart.plot.figure.beside != "fit" and chart.x.joined else look._replace(dash="none")
 
 
 def _mean_label(chart: Chart) -> str:
-    if MEASURES[chart.y.column].level or chart.plot.figure.points == "trials":
+    if chart.measure.level or chart.plot.figure.points == "trials":
         return chart.y.label
     interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
     return f"mean over {literal(chart.plot.average or 'the trials')}{interval}"
@@ -99,7 +93,7 @@ def _mean_label(chart: Chart) -> str:
 def _draw_steps(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, _look_of(chart, series)
     label = series.label or _mean_label(chart)
-    axes.step(points["x"], points["y"], where="post", color=look.color, ls=look.dash, lw=stroke(1.2), label=label)
+    axes.step(points["x"], points["y"], where="post", color=look.color, ls=look.dash, lw=_stroke(1.2), label=label)
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
@@ -108,7 +102,7 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
     drawn = axes.errorbar(
         points["x"],
         points["y"].where(~points["is_ceiling"]),
-        yerr=error_lengths(points),
+        yerr=Signs(points).error_lengths,
         color=look.color,
         marker=look.marker,
         linestyle=look.dash,
@@ -121,8 +115,8 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
         zorder=zorder,
     )
     drawn[0].set_clip_on(False)  # a marker near 0 is seen whole
-    draw_marks(axes, points, look, zorder)
-    if chart.plot.figure.beside == "mean" and MEASURES[chart.y.column].level:
+    Signs(points).draw(axes, look, zorder)
+    if chart.plot.figure.beside == "mean" and chart.measure.level:
         means: dict[str, Any] = {"marker": "_", "markersize": _MEAN_SIZE, "linestyle": "none", "markeredgewidth": 1.2}
         axes.plot(points["x"], points["mean_steps"], color=look.color, zorder=zorder, **means)
         axes.plot([], [], color="black", label=_MEAN_LABEL, **means)
@@ -130,15 +124,15 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
 
 def _color(color: str, chart: Chart, number: int) -> str:
     """Return a colour of what stands beside the points, or that of this number in the cycle of a style."""
-    return restyled(Look(color), chart.own, number).color
+    return Look(color).restyled(chart.own, number).color
 
 
 def _draw_fit(axes: Axes, series: Series, curve: pd.DataFrame, chart: Chart) -> None:
     """Draw a fit and its band: in colours of their own, or where a figure has several lines, in that of the points."""
     # A band can be narrower than the line of the curve, so the curve is drawn thinner, and on top.
     looks: list[dict[str, Any]] = [
-        {"color": _color(_FIT, chart, 1), "linewidth": stroke(0.7), "zorder": 4},
-        {"color": _color(_BAND, chart, 2), "linewidth": stroke(1.3), "linestyle": "--", "zorder": 3},
+        {"color": _color(_FIT, chart, 1), "linewidth": _stroke(0.7), "zorder": 4},
+        {"color": _color(_BAND, chart, 2), "linewidth": _stroke(1.3), "linestyle": "--", "zorder": 3},
     ]
     if len(chart.lines) > 1:
         looks = [{**look, "color": _look_of(chart, series).color} for look in looks]
@@ -150,7 +144,7 @@ def _draw_fit(axes: Axes, series: Series, curve: pd.DataFrame, chart: Chart) -> 
 
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
-    points, look = series.points, restyled(_MEASURED, chart.own)
+    points, look = series.points, _MEASURED.restyled(chart.own)
     x, low, high = points["x"], points["lower"], points["upper"]
     bounds: list[dict[str, Any]] = [{"linestyle": "-"}, {"linestyle": "--"}]
     if chart.x.joined:
@@ -158,12 +152,12 @@ def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
     else:
         width = _END_SIZE if chart.x.groups else _END_SIZE / 2
         axes.vlines(x, low, high, color=_BETWEEN, linewidth=width, zorder=1)
-        bounds = 2 * [{"linestyle": "none", "marker": "_", "markersize": width, "markeredgewidth": stroke(1.2)}]
+        bounds = 2 * [{"linestyle": "none", "marker": "_", "markersize": width, "markeredgewidth": _stroke(1.2)}]
     axes.plot(x, high, color=_color(_UPPER, chart, 1), label=_UPPER_LABEL, **bounds[0])
     solid = points[~points["is_limit"]]
     dots: dict[str, Any] = {"markersize": look.size, "markeredgewidth": 0, "label": _measured_label(chart)}
     axes.plot(solid["x"], solid["y"], look.marker, color=look.color, **dots)
-    draw_marks(axes, points, look, zorder=2)
+    Signs(points).draw(axes, look, zorder=2)
     axes.plot(x, low, color=_color(_LOWER, chart, 2), label=_LOWER_LABEL, **bounds[1])
 
 
@@ -179,7 +173,7 @@ def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
     order += [_UPPER_LABEL, _measured_label(chart), _LOWER_LABEL]
     labels = [label for label in dict.fromkeys(order) if label in found]
     handles = [found[label] for label in labels]
-    marks = mark_handles(chart.points)
+    marks = Signs(chart.points).handles
     handles, labels = [*handles, *marks], [*labels, *(str(mark.get_label()) for mark in marks)]
     if not page.rest:
         place = figure.add_subplot(page.rows, page.columns, page.rows * page.columns)
@@ -221,13 +215,11 @@ _NAME_SIZE = 6.5
 
 def _dodged(points: pd.DataFrame, chart: Chart, number: int) -> pd.DataFrame:
     """Return the points of a line beside those of the other lines, where they would cover each other."""
-    covers = chart.y.column == "spread" or (
-        chart.y.column == "error_rate" and not is_log(chart, "y", chart.points["y"])
-    )
+    covers = chart.y.column == "spread" or (chart.y.column == "error_rate" and not chart.is_log("y", chart.points["y"]))
     lines, all_x = len(chart.lines), chart.points["x"]
     if lines == 1 or not (covers or chart.x.groups):
         return points
-    scale, back = (np.log, np.exp) if is_log(chart, "x", all_x) else (np.asarray, np.asarray)
+    scale, back = (np.log, np.exp) if chart.is_log("x", all_x) else (np.asarray, np.asarray)
     places = np.unique(scale(all_x))
     nearest = np.diff(places).min() if len(places) > 1 else 1.0
     widest = _DODGE_OF_NAMES if chart.x.groups else _DODGE * (places[-1] - places[0])
@@ -249,7 +241,7 @@ def _name_points(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> 
                 (row["x"], row["upper"] if above == "upper" else row["y"]),
                 (0, 0),
                 textcoords="offset points",
-                fontsize=text_size(_NAME_SIZE),
+                fontsize=_text_size(_NAME_SIZE),
                 arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": _POINT_SIZE},
             )
             taken.append(_put(name, axes.get_window_extent(), taken))
@@ -335,7 +327,7 @@ def _draw_bars(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     figure, frames = _grid(page, _shares_y(chart))
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
-        axes.set_title(page.title(figure, panel.title), pad=3, fontsize=text_size(sizes.title), y=1.0)
+        axes.set_title(page.title(figure, panel.title), pad=3, fontsize=_text_size(sizes.title), y=1.0)
         if _has_cap(chart):
             axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
@@ -351,7 +343,7 @@ def _bar_looks(chart: Chart) -> list[_BarLook]:
     alike = len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS)
     if alike and not chart.plot.labels and "axes.prop_cycle" not in chart.own:
         return [_BarLook(*ORDER_LOOKS[str(order)]) for order in known]
-    looks = [restyled(LOOKS[number], chart.own, number) for number in chart.looks]
+    looks = [LOOKS[number].restyled(chart.own, number) for number in chart.looks]
     return [_BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, looks, strict=True)]
 
 
@@ -365,7 +357,7 @@ def _shares_y(chart: Chart) -> bool:
 
 
 def _grid(page: Canvas, sharey: bool) -> tuple[Figure, list[Axes]]:
-    figure = new_figure(page.width, min(_PAGE_HEIGHT, page.height))
+    figure = Picture(page.width, min(_PAGE_HEIGHT, page.height))
     frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=sharey, squeeze=False).flat)
     for axes in frames[page.panels :]:
         axes.remove()
@@ -397,8 +389,10 @@ def _draw_bars_of_series(axes: Axes, points: pd.DataFrame, width: float, look: _
     drawn = axes.bar(
         at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
     )
-    axes.errorbar(at, heights, yerr=error_lengths(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
-    draw_arrows(axes, points)
+    axes.errorbar(
+        at, heights, yerr=Signs(points).error_lengths, fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4
+    )
+    Signs(points).draw_arrows(axes)
     for patch, is_limit in zip(drawn, points["is_limit"], strict=True):
         if is_limit and not look.hatch:
             patch.set_hatch(_HATCH)
@@ -406,30 +400,30 @@ def _draw_bars_of_series(axes: Axes, points: pd.DataFrame, width: float, look: _
 
 def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) -> None:
     """Write into each bar how many trials reached the cap, and put a cross over a bar that was wrong too often."""
-    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": text_size(sizes.count)}
+    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": _text_size(sizes.count)}
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
     for row in points[points["is_limit"]].to_dict("records"):
         place = (row["x"], row["y"])
         axes.annotate(f"{row['n_capped']:g}", place, (0, -1.5), va="top", rotation=rotation, bbox=box, zorder=4, **text)
     for row in points[points["is_wrong"]].to_dict("records"):
         above = row["y"] if row["is_limit"] or is_missing(row["high"]) else row["high"]
-        axes.annotate(CROSS, (row["x"], above), (0, ARROW_POINTS if row["is_limit"] else 0), va="bottom", **text)
+        axes.annotate(Signs.CROSS, (row["x"], above), (0, Signs.LENGTH if row["is_limit"] else 0), va="bottom", **text)
 
 
 def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Canvas, sizes: _Sizes) -> None:
-    size = text_size(sizes.group) if chart.x.column in NAMES else mpl.rcParams["font.size"]
+    size = _text_size(sizes.group) if chart.x.is_of_names else mpl.rcParams["font.size"]
     width = 0.85 * page.width / page.columns / len(chart.x.groups)
     labels, turned = fitted_names(figure, chart.x.groups, size, width)
     for i, axes in enumerate(frames):
         axes.set_xticks(range(len(labels)), labels, fontsize=size, **turned)
         axes.tick_params(axis="x", length=0, labelbottom=i + page.columns >= len(frames))
         axes.set_xlim(-0.5, len(labels) - 0.5)
-        if chart.x.column not in NAMES and i + page.columns >= len(frames):
+        if not chart.x.is_of_names and i + page.columns >= len(frames):
             axes.set_xlabel(chart.x.label)
 
 
 def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
-    if is_log(chart, "y", chart.points["y"]):
+    if chart.is_log("y", chart.points["y"]):
         for axes, panel in panels.items():
             points = chart.points if _shares_y(chart) else panel.points
             axes.set_yscale("log")
@@ -447,7 +441,7 @@ def _bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
     """
     below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
-    return min(MEASURES[chart.y.column].least or below, below)
+    return min(chart.measure.least or below, below)
 
 
 def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
@@ -462,8 +456,8 @@ def _add_legend(figure: Figure, page: Canvas, chart: Chart, looks: Sequence[_Bar
         Patch(facecolor=look.color, edgecolor=look.edge, linewidth=0.3, label=look.label, hatch=look.hatch)
         for look in looks
     ]
-    for mark in mark_handles(chart.points):
-        if mark.get_label() == LIMIT_LABEL:
+    for mark in Signs(chart.points).handles:
+        if mark.get_label() == Signs.LIMIT:
             mark.set_label("lower limit: so many trials reached the cap")
         handles.append(mark)
     if chart.cap and _has_cap(chart):
@@ -517,18 +511,19 @@ DRAWERS = of_each_kind(
 )
 
 
-def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
+def draw(kind: str, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
     """Draw a figure on one or more pages.
 
     Args:
+        kind: kind of the figure.
         chart: what the figure shows; `None` if it shows no cells.
         own: settings of a style of the user.
     """
-    drawer = DRAWERS[plot.kind]
+    drawer = DRAWERS[kind]
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = pages_of(len(chart.panels), plot, own, form)
+    pages = Canvas.all(len(chart.panels), chart.plot, own, form)
     with style_of(own):
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]

@@ -13,8 +13,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
-from cascadebai_cli.study.kinds import AXES, GRID, MEASURES
-from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.study.kinds import AXES, GRID, MEASURES, Measure
+from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, number, percent, value_text
 
 
@@ -76,6 +76,11 @@ class Axis:
     groups: tuple[str, ...] = ()
     joined: bool = True
 
+    @property
+    def is_of_names(self) -> bool:
+        """Whether the column holds names."""
+        return self.column in NAMES
+
 
 _CARRIER = {
     **{"steps": "", "step": "step", "directory": "learner"},
@@ -119,6 +124,59 @@ class Chart:
     def points(self) -> pd.DataFrame:
         """The points of all panels, in the order in which they are drawn."""
         return pd.concat([panel.points for panel in self.panels], ignore_index=True)
+
+    @property
+    def measure(self) -> Measure:
+        """What is measured."""
+        return MEASURES[self.y.column]
+
+    def is_log(self, axis: str, values: "pd.Series[float]") -> bool:
+        """Return whether an axis is logarithmic: as the plot says, else by its values; all must be positive for it."""
+        if not (values > 0).all() or (axis == "y" and self.measure.least < 0):
+            return False
+        if self.plot.log is not None:
+            return axis in self.plot.log
+        span = values.max() / values.min()
+        if axis == "x":
+            least = _LOG_X_OF_INSTANCES_FROM if carrier_of(self.x.column) == "instance" else _LOG_X_FROM
+            far = self.x.column == "budget" or (self.x.column != "K" and bool(span >= least))
+            return far and not self.x.groups
+        return bool(span > self.plot.figure.log_from) and self.y.column != "right"
+
+    @property
+    def title(self) -> str:
+        """What the figure shows."""
+        fitted = any(series.fit is not None for panel in self.panels for series in panel.series)
+        of = " of each learner" if len(self.lines) > 1 and not fitted else ""
+        title = self.plot.figure.title.format(what=self.measure.title, of=of, x=self.x.column)
+        title += " with the fitted curve and its 95 % confidence band" if fitted else ""
+        average = self.plot.average
+        return title + (f", averaged over {average}, with the intervals of these means" if average else "")
+
+    @property
+    def alternative(self) -> str:
+        """What the figure shows, in a few sentences with its main numbers, for readers who do not see it."""
+        sentences = list(_groups(self) if self.plot.figure.grouped else _curves(self))
+        more = [f"And {count(len(sentences) - _MOST_NAMED)} more."] if len(sentences) > _MOST_NAMED else []
+        return " ".join([f"{self.title}.", *sentences[:_MOST_NAMED], *more])
+
+    @property
+    def wrong(self) -> str:
+        """One sentence that names the points with a cross; empty if there is none."""
+        wrong = self.points[self.points["is_wrong"]].to_dict("records")
+        if not wrong:
+            return ""
+        varying = [name for name in POINT if self.points[name].nunique() > 1]
+        named = "; ".join(_wrong(row, varying) for row in wrong[:_MOST_NAMED])
+        more = f"; and {count(len(wrong) - _MOST_NAMED)} more" if len(wrong) > _MOST_NAMED else ""
+        return f"a cross marks recommendations that were wrong more often than delta beyond chance: {named}{more}"
+
+
+_LOG_X_FROM = 30.0
+"""Ratio of the largest value to the smallest from which the horizontal axis is logarithmic; `K` stays linear, as in
+the paper."""
+_LOG_X_OF_INSTANCES_FROM = 5.0
+"""The same for the gap and the hardness, by a power of which steps grow."""
 
 
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
@@ -249,31 +307,10 @@ def _check(word: str, text: str) -> None:
             raise ConfigError(f"labels: {word}: {text} cannot be set as mathematics ({problem})") from None
 
 
-# --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
+# --- The points of a figure in words --------------------------------------------------------------------------------
 
 _MOST_NAMED = 12
 """Largest number of lines, groups or points that a description names."""
-
-
-def title_of(plot: Plot, chart: Chart | None) -> str:
-    """Return what a figure shows, as its title; `chart` is `None` for a figure without cells."""
-    if chart is None:
-        return plot.figure.title
-    fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
-    of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
-    title = chart.plot.figure.title.format(what=MEASURES[chart.y.column].title, of=of, x=chart.x.column)
-    title += " with the fitted curve and its 95 % confidence band" if fitted else ""
-    return title + (f", averaged over {plot.average}, with the intervals of these means" if plot.average else "")
-
-
-def alternative(plot: Plot, chart: Chart | None) -> str:
-    """Return what a figure shows, in a few sentences with its main numbers."""
-    if chart is None:
-        return f"{plot.figure.title}. {plot.figure.words}"
-    describe = _groups if plot.figure.grouped else _curves
-    sentences = list(describe(chart))
-    more = [f"And {count(len(sentences) - _MOST_NAMED)} more."] if len(sentences) > _MOST_NAMED else []
-    return " ".join([f"{title_of(plot, chart)}.", *sentences[:_MOST_NAMED], *more])
 
 
 def _curves(chart: Chart) -> Iterator[str]:
@@ -292,7 +329,7 @@ def _groups(chart: Chart) -> Iterator[str]:
         low, high = str(means.idxmin()), str(means.idxmax())
         name = value_text(points[chart.x.column].iloc[0])
         yield (
-            f"{name}: fewest {MEASURES[chart.y.column].unit} with {low}, {number(means[low])} on average; "
+            f"{name}: fewest {chart.measure.unit} with {low}, {number(means[low])} on average; "
             f"most with {high}, {number(means[high])}."
         )
 
@@ -308,21 +345,9 @@ def _one(series: Series, name: str) -> bool:
 
 
 def _value(row: Mapping[Any, Any], chart: Chart) -> str:
-    measure = MEASURES[chart.y.column]
+    measure = chart.measure
     limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
     return f"{limit}{measure.text(row['y'])} {measure.unit}"
-
-
-def wrong_in_words(chart: Chart) -> str:
-    """Return one sentence that names the points with a cross; empty if there is none."""
-    points = chart.points
-    wrong = points[points["is_wrong"]].to_dict("records")
-    if not wrong:
-        return ""
-    varying = [name for name in POINT if points[name].nunique() > 1]
-    named = "; ".join(_wrong(row, varying) for row in wrong[:_MOST_NAMED])
-    more = f"; and {count(len(wrong) - _MOST_NAMED)} more" if len(wrong) > _MOST_NAMED else ""
-    return f"a cross marks recommendations that were wrong more often than delta beyond chance: {named}{more}"
 
 
 def _wrong(row: Mapping[Any, Any], varying: list[str]) -> str:

@@ -4,7 +4,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import matplotlib as mpl
 import numpy as np
@@ -25,9 +25,8 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import Affine2D
 
-from cascadebai_cli.figures.labels import Chart, Panel, carrier_of
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, Look, arranged, label_steps, new_figure, panel_letter
-from cascadebai_cli.study.kinds import MEASURES
+from cascadebai_cli.figures.labels import Chart, Panel
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, Look, Picture, arranged, label_steps, panel_letter
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
 
@@ -87,6 +86,16 @@ class Canvas:
     may_grow: bool
     centred: bool
 
+    @classmethod
+    def all(cls, panels: int, plot: Plot, own: Mapping[str, Any], form: _Format) -> "list[Canvas]":
+        """Return the pages for a number of panels, given the settings of a style of the user."""
+        plot = _sized(plot, own, panels)
+        most = min(plot.per_page or form.per_page, panels)
+        columns, width = _columns(most, plot, form)
+        full = math.ceil(most / columns)
+        starts = range(0, panels, most)
+        return [_page(min(most, panels - first), first, columns, width, full, panels, plot, form) for first in starts]
+
     def title(self, figure: Figure, parts: Sequence[str], position: int | None = None) -> str:
         """Return the title of a panel, in as many lines as it needs; with its position it may begin with a letter."""
         letter = panel_letter(self.first + position) if self.lettered and position is not None else ""
@@ -94,7 +103,7 @@ class Canvas:
 
     def empty(self) -> tuple[Figure, list[Axes]]:
         """Return the figure of the page, and the axes of its panels."""
-        figure = new_figure(self.width, self.height)
+        figure = Picture(self.width, self.height)
         if not self.centred or self.columns == 1:
             places: list[Any] = [(self.rows, self.columns, i + 1) for i in range(self.panels)]
             return figure, [figure.add_subplot(*place) for place in places]
@@ -145,16 +154,6 @@ def _sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     return plot.model_copy(
         update={"width": plot.width or width, "height": plot.height or (height if panels == 1 else None)}
     )
-
-
-def pages_of(panels: int, plot: Plot, own: Mapping[str, Any], form: _Format) -> list[Canvas]:
-    """Return the pages for a number of panels, given the settings of a style of the user."""
-    plot = _sized(plot, own, panels)
-    most = min(plot.per_page or form.per_page, panels)
-    columns, width = _columns(most, plot, form)
-    full = math.ceil(most / columns)
-    starts = range(0, panels, most)
-    return [_page(min(most, panels - first), first, columns, width, full, panels, plot, form) for first in starts]
 
 
 def _page(
@@ -244,11 +243,6 @@ _FAR, _NEAR = ((3,), (2, 5), (2, 3, 5)), ((2, 3, 4, 6, 8), tuple(range(2, 10)))
 """Leading digits of the steps that get labels beside the powers: those far apart are better."""
 _BETWEEN_POWERS = [(digits, 3) for digits in _FAR] + [(digits, 2) for digits in (*_FAR, *_NEAR)]
 """Leading digits, and how many labels they must give to be taken, the best first."""
-_LOG_X_FROM = 30.0
-"""Ratio of the largest value to the smallest from which the horizontal axis is logarithmic; `K` stays linear, as in
-the paper."""
-_LOG_X_OF_INSTANCES_FROM = 5.0
-"""The same for the gap and the hardness, by a power of which steps grow."""
 _LABEL_SHARE = 0.08
 """Smallest distance of two labels, as a share of a logarithmic axis."""
 _NAME_SHARE = 0.95
@@ -261,20 +255,6 @@ _UNITS = dict.fromkeys(("steps", "median", "q90", "spread"), "steps")
 """Measure -> its unit, if it has one."""
 
 
-def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
-    """Return whether an axis is logarithmic: as the plot says, else by its values, which must be positive for it."""
-    if not (values > 0).all() or (axis == "y" and MEASURES[chart.y.column].least < 0):
-        return False
-    if chart.plot.log is not None:
-        return axis in chart.plot.log
-    span = values.max() / values.min()
-    if axis == "x":
-        least = _LOG_X_OF_INSTANCES_FROM if carrier_of(chart.x.column) == "instance" else _LOG_X_FROM
-        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= least))
-        return far and not chart.x.groups
-    return bool(span > chart.plot.figure.log_from) and chart.y.column != "right"
-
-
 def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:
     """Scale and label both axes of a panel.
 
@@ -284,7 +264,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     points = chart.points if "y" in (chart.plot.share or ()) else panel.points
     _set_x(axes, chart, panel.points["x"])
     unit = _UNITS.get(chart.y.column, "")
-    if is_log(chart, "y", points["y"]):
+    if chart.is_log("y", points["y"]):
         axes.set_yscale("log")
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
@@ -295,7 +275,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
 
 def _begin_at_zero(axes: Axes, chart: Chart) -> None:
     """Cut the part of a linear axis below 0, but not through points; where values can be negative draw a line at 0."""
-    if MEASURES[chart.y.column].least < 0:
+    if chart.measure.least < 0:
         axes.axhline(0, color="0.5", linewidth=0.6, zorder=1)
         return
     low, high = axes.get_ylim()
@@ -357,7 +337,7 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
         axes.set_xlim(-_BESIDE, len(chart.x.groups) - 1 + _BESIDE)
     elif len(there) == 1:
         axes.set_xticks(there, [parameter(there[0])])
-    elif is_log(chart, "x", chart.points["x"]):
+    elif chart.is_log("x", chart.points["x"]):
         axes.set_xscale("log")
         if chart.x.column == "budget":
             _set_budgets(axes, values)
@@ -398,85 +378,79 @@ def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
 
 _LEAST_OPEN = 3.2
 """Smallest size of a marker, in points, at which one can see that it is open."""
-ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
-"""Arrow that begins a bit above the point and goes up."""
 _CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
 """Arrow for a legend."""
 _UPSIDE_DOWN = Affine2D().scale(1, -1)
-ARROW_POINTS = 7.0
-"""Length of the arrow in points, from the marked point to the tip."""
 _ROOM = 0.12
 """Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
-CROSS = "\N{MULTIPLICATION SIGN}"
-CEILING_LABEL = "no error: upper end of the 95 % interval"
-LIMIT_LABEL = "lower limit: trials reached the cap"
-WRONG_LABEL = r"wrong more often than $\delta$"
 _INK = "black"
 
 
-def draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
-    """Draw the markers; those of limits are open and have an arrow."""
-    limits = points[points["is_limit"] | points["is_ceiling"]]
-    if len(limits):
-        size = max(look.size, _LEAST_OPEN)
-        sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
-        sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
-        axes.plot(limits["x"], limits["y"], look.marker, **sign)
-    draw_arrows(axes, points, look.color, zorder)
-    _draw_down_arrows(axes, points, look.color, zorder)
-    _draw_crosses(axes, points)
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """The signs on the points of a table, whose columns are those of `Series.points`."""
 
+    points: pd.DataFrame
 
-def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """Draw an arrow up from each lower limit."""
-    limits = points[points["is_limit"]]
-    if len(limits):
-        axes.margins(y=_ROOM)
-        axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
+    ARROW: ClassVar = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+    """Arrow that begins a bit above the point and goes up."""
+    LENGTH: ClassVar = 7.0
+    """Length of the arrow in points, from the marked point to the tip."""
+    CROSS: ClassVar = "\N{MULTIPLICATION SIGN}"
+    CEILING: ClassVar = "no error: upper end of the 95 % interval"
+    LIMIT: ClassVar = "lower limit: trials reached the cap"
+    WRONG: ClassVar = r"wrong more often than $\delta$"
 
+    def draw(self, axes: Axes, look: Look, zorder: float) -> None:
+        """Draw open markers at limits, their arrows, and a cross on each point that was wrong too often."""
+        points = self.points
+        limits = points[points["is_limit"] | points["is_ceiling"]]
+        if len(limits):
+            size = max(look.size, _LEAST_OPEN)
+            sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
+            sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
+            axes.plot(limits["x"], limits["y"], look.marker, **sign)
+        self.draw_arrows(axes, look.color, zorder)
+        down = {"marker": _UPSIDE_DOWN.transform_path(self.ARROW)}
+        self._plot(axes, "is_ceiling", zorder, {**_arrow(look.color), **down})
+        self._plot(axes, "is_wrong", 6, _cross())
 
-def _draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """Draw an arrow down from each upper limit."""
-    ceilings = points[points["is_ceiling"]]
-    if len(ceilings):
-        axes.margins(y=_ROOM)
-        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
-        axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
+    def draw_arrows(self, axes: Axes, color: str = _INK, zorder: float = 5) -> None:
+        """Draw an arrow up from each lower limit."""
+        self._plot(axes, "is_limit", zorder, _arrow(color))
 
+    def _plot(self, axes: Axes, which: str, zorder: float, sign: dict[str, Any]) -> None:
+        there = self.points[self.points[which]]
+        if len(there):
+            if which != "is_wrong":
+                axes.margins(y=_ROOM)
+            axes.plot(there["x"], there["y"], **sign, zorder=zorder, clip_on=False)
 
-def _draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
-    """Draw a cross on each point that was wrong more often than delta beyond chance."""
-    wrong = points[points["is_wrong"]]
-    if len(wrong):
-        axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
+    @property
+    def handles(self) -> list[Line2D]:
+        """Entries of the legend for the signs that the points have."""
+        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": self.LENGTH}
+        known = {
+            "is_limit": {"label": self.LIMIT, **arrow},
+            "is_ceiling": {"label": self.CEILING, **arrow, "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW)},
+            "is_wrong": {"label": self.WRONG, **_cross()},
+        }
+        return [Line2D([], [], **known[which]) for which in known if self.points[which].any()]
 
-
-def mark_handles(points: pd.DataFrame) -> list[Line2D]:
-    """Return entries of the legend for the signs that the points have."""
-    handles = []
-    if points["is_limit"].any():
-        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
-    if points["is_ceiling"].any():
-        arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
-    if points["is_wrong"].any():
-        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
-    return handles
-
-
-def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
-    below, above = points["y"] - points["low"], points["high"] - points["y"]
-    known = ~(points["is_limit"] | points["is_ceiling"])
-    return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
+    @property
+    def error_lengths(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
+        points = self.points
+        below, above = points["y"] - points["low"], points["high"] - points["y"]
+        known = ~(points["is_limit"] | points["is_ceiling"])
+        return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
 
 
 def _arrow(color: str) -> dict[str, Any]:
     return {
         "linestyle": "none",
-        "marker": ARROW,
-        "markersize": 2 * ARROW_POINTS,
+        "marker": Signs.ARROW,
+        "markersize": 2 * Signs.LENGTH,
         "markeredgecolor": color,
         "markerfacecolor": "none",
         "markeredgewidth": 0.8,

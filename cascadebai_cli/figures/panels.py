@@ -129,19 +129,24 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 
 
 def chart_of(
-    cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None, among: pd.DataFrame | None = None
+    cells: pd.DataFrame,
+    plot: Plot,
+    labels: Labels | None = None,
+    cap: int | None = None,
+    among: pd.DataFrame | None = None,
 ) -> Chart:
     """Return the chart of some cells.
 
     Args:
         cells: the cells that are drawn, as from `wide_table`, with the bound that `y` needs.
+        labels: labels of names and columns; the usual ones by default.
         cap: number of steps at which trials were stopped.
         among: all cells of the studies, in whose order lines get their looks; by default those that are drawn.
 
     Raises:
         ConfigError: if the words do not make a figure of these cells.
     """
-    dealt = _deal(cells, plot)
+    dealt, labels = _deal(cells, plot), labels or Labels()
     measured = _with_y(cells, plot)
     axis, points = _with_x(measured[measured["y"].notna()], dealt.x, labels)
     if plot.figure.grouped and not axis.groups:

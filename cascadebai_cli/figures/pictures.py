@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from cascadebai_cli.figures.labels import literal
-from cascadebai_cli.figures.style import COLUMN_WIDTH, new_figure, styled
+from cascadebai_cli.figures.style import COLUMN_WIDTH, Picture, style_of
 from cascadebai_cli.text import count
 
 # --- The instances behind the lower bound: which items are optimal in each of them ---------------------------------
@@ -39,10 +39,10 @@ def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
     return optimal
 
 
-@styled
+@style_of()
 def draw_schematic(L: int = 8, K: int = 4) -> Figure:
     """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight."""
-    figure = new_figure(COLUMN_WIDTH, _ITEM_HEIGHT * (L + 1) + _MARGIN)
+    figure = Picture(COLUMN_WIDTH, _ITEM_HEIGHT * (L + 1) + _MARGIN)
     axes = figure.add_subplot()
     place = np.arange(L + 1) + 0.5, np.arange(L + 2) - 0.5
     look: dict[str, Any] = {"vmin": 0, "vmax": 1, "edgecolors": "black", "linewidth": 0.4}
@@ -75,7 +75,7 @@ _COLORS = ("#009E73", "#0072B2", "#D55E00")
 _ROW_HEIGHT = 0.3
 
 
-@styled
+@style_of()
 def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
     """Draw a dot at the median and a line from the 5 to the 95 % quantile for each learner.
 
@@ -84,7 +84,7 @@ def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
         bound: lower bound on the mean page views of any learner, NaN if none is known.
         title: title above the axis.
     """
-    figure = new_figure(1.4 * COLUMN_WIDTH, 0.9 + _ROW_HEIGHT * (len(table) + 1))
+    figure = Picture(1.4 * COLUMN_WIDTH, 0.9 + _ROW_HEIGHT * (len(table) + 1))
     axes = figure.add_subplot()
     for place, (row, color) in enumerate(zip(table.to_dict("records"), cycle(_COLORS), strict=False)):
         ends = [min(row[name], row["cap"]) for name in ("low", "high")]
@@ -125,7 +125,7 @@ _APART = 0.045
 _Curves = NDArray[np.float64]
 
 
-@styled
+@style_of()
 def draw_intervals(
     names: Sequence[str],
     places: Sequence[str],
@@ -148,7 +148,7 @@ def draw_intervals(
         title: title above the axis.
         over: page views told when the test was over; `None` if it is not.
     """
-    figure = new_figure(2 * COLUMN_WIDTH, 3.2)
+    figure = Picture(2 * COLUMN_WIDTH, 3.2)
     axes = figure.add_subplot()
     named = _named(names, best)
     for i, (place, (rate, low, high)) in enumerate(zip(places, curves.swapaxes(0, 1), strict=True)):

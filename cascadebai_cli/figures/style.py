@@ -7,11 +7,11 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, wraps
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -120,6 +120,24 @@ class Look(NamedTuple):
     hatch: str = ""
     width: float = 0.8
 
+    def restyled(self, own: Mapping[str, Any], number: int = 0) -> "Look":
+        """Return the look with what a style of the user sets of it.
+
+        Args:
+            number: number of the line, which takes this entry of the cycle of the style.
+        """
+        of_lines = {field: own[name] for name, field in _OF_LINES.items() if own.get(name, "None") != "None"}
+        entries = list(own.get("axes.prop_cycle", [{}]))
+        entry = entries[number % len(entries)]
+        of_cycle = {_OF_CYCLE.get(name, name): value for name, value in entry.items() if name in _IN_CYCLE}
+        found = self._replace(**{**of_lines, **of_cycle})
+        return found._replace(dash="none") if self.dash == "none" else found
+
+
+_IN_CYCLE = ("color", "marker", "linestyle", "linewidth", "markersize", "hatch")
+_OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
+_OF_LINES = {**{f"lines.{name}": field for name, field in _OF_CYCLE.items()}, "lines.marker": "marker"}
+
 
 LOOKS = (
     Look("#0072B2", "o", 2.4, hatch="\\\\\\"),
@@ -154,9 +172,6 @@ ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 # --- The shared look of all figures, and their files, which depend on no clock, state or installed font -------------
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 TEXT_WIDTH = 6.75
 """Width in inches of the text of a page in the paper's format, which has two columns."""
@@ -197,37 +212,13 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
     }
 )
 
-_OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
-_OF_LINES = {**{f"lines.{name}": field for name, field in _OF_CYCLE.items()}, "lines.marker": "marker"}
-
-
-def restyled(look: Look, own: Mapping[str, Any], number: int = 0) -> Look:
-    """Return a look with what a style of the user sets of it.
-
-    Args:
-        number: number of the line, which takes this entry of the cycle of the style.
-    """
-    of_lines = {field: own[name] for name, field in _OF_LINES.items() if own.get(name, "None") != "None"}
-    entries = list(own.get("axes.prop_cycle", [{}]))
-    entry = entries[number % len(entries)]
-    of_cycle = {_OF_CYCLE.get(name, name): value for name, value in entry.items() if name in _IN_CYCLE}
-    found = look._replace(**{**of_lines, **of_cycle})
-    return found._replace(dash="none") if look.dash == "none" else found
-
-
-def text_size(size: float) -> float:
-    """Return the size of a text, which is given for the font size of the shared style."""
-    return float(size * mpl.rcParams["font.size"] / STYLE["font.size"])
-
-
-def stroke(width: float) -> float:
-    """Return the width of a line, which is given for the line width of the shared style."""
-    return float(width * mpl.rcParams["lines.linewidth"] / STYLE["lines.linewidth"])
-
 
 @contextmanager
 def style_of(own: Mapping[str, Any] = _NO_OPTIONS) -> Iterator[None]:
-    """Apply the shared style with the settings `own` over it, without warnings of glyphs; restore all at the end."""
+    """Apply the shared style with the settings `own` over it, without warnings of glyphs; restore all at the end.
+
+    `@style_of()` above a function applies it while the function runs.
+    """
     with mpl.rc_context(), _no_warnings_of_glyphs():
         mpl.rcdefaults()
         larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
@@ -237,22 +228,15 @@ def style_of(own: Mapping[str, Any] = _NO_OPTIONS) -> Iterator[None]:
         yield
 
 
-def styled(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run `function` with the shared style."""
-
-    @wraps(function)
-    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with style_of():
-            return function(*args, **kwargs)
-
-    return wrapper
-
-
 class Picture(Figure):
-    """A figure that is saved with the settings of matplotlib with which it was made, whatever they are later."""
+    """A figure of `width` x `height` inches that arranges its panels itself and needs no display.
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    It is saved with the settings of matplotlib with which it was made, whatever they are later.
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(self)
         self._settings: dict[Any, Any] = dict(mpl.rcParams.copy())
         del self._settings["backend"]
 
@@ -268,19 +252,7 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-def new_figure(width: float, height: float) -> Picture:
-    """Return an empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Picture(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS) -> bytes:
-    """Render one page as a file; arguments as for `render_pages`."""
-    return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
-
-
-def render_pages(
+def render(
     pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS
 ) -> list[bytes]:
     """Render a figure as files: one PDF, or one file per page.
@@ -390,7 +362,6 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
 """Settings that do not change a look, or need programs that may not be there; a style by name goes without them."""
-_IN_CYCLE = ("color", "marker", "linestyle", "linewidth", "markersize", "hatch")
 _MOST_BYTES = 100_000
 _FURTHER_STYLES = "scienceplots"
 """A package whose styles are known by their names too if it is installed."""

@@ -24,7 +24,7 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
-from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of, values_of
+from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted, values_of
 
 # --- start, show and take -------------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ def draw_to(live: Live, file: Path) -> None:
     kind = file.suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
         raise ConfigError(f"--picture {file}: name a .png, .pdf or .svg file")
-    picture = render(live.picture(), kind, title=f"the best {live.terms.K}", rows_sha256="")
+    picture = render([live.picture()], kind, title=f"the best {live.terms.K}", rows_sha256="")[0]
     try:
         file.write_bytes(picture)
     except OSError as error:
@@ -362,7 +362,7 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
     uniform, more = live.terms.prior == PRIORS["uniform"], len(status.findings) - _MOST_FINDINGS
     belief = "if all rates were equally likely at first" if uniform else "by the prior of this test"
     parts = [
-        as_text(table_of(("item", "", "clicks", "looks", "rate", "low", "high"), rows, words=2)),
+        str(Table.of(("item", "", "clicks", "looks", "rate", "low", "high"), rows, words=2)),
         "",
         f"page views told {count(status.told)}, given out and not told {count(status.open)}",
         f"chance that the answer is right, {belief}: {percent(status.chance, 1)}",

@@ -28,7 +28,6 @@ from cascadebai_cli.logs.sheet import (
     sheet_of,
     shown,
 )
-from cascadebai_cli.text import listed
 
 # --- Logs -----------------------------------------------------------------------------------------------------------
 
@@ -131,8 +130,7 @@ def _one_table(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
         )
     if not again.any():
         return sheet, []
-    note = f"line{'s' * int(again.sum() > 1)} {listed([str(line) for line in lines[again]][:5])} is the header again"
-    return replace(sheet, rows=rows[~again], sizes=sheet.sizes[~again]), [f"{note} and is left out"]
+    return sheet.without(again), [f"{sheet.lines(again)} is the header again and is left out"]
 
 
 def _without_remarks(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
@@ -150,9 +148,7 @@ def _without_remarks(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
     if not remarks.any():
         return sheet, []
     what = "is a remark and is" if remarks.sum() == 1 else "are remarks and are"
-    lines = listed([str(line) for line in sheet.rows.index[remarks]][:5])
-    note = f"line{'s' * int(remarks.sum() > 1)} {lines} {what} left out"
-    return replace(sheet, rows=sheet.rows[~remarks], sizes=sheet.sizes[~remarks]), [note]
+    return sheet.without(remarks), [f"{sheet.lines(remarks)} {what} left out"]
 
 
 _ROUNDED = re.compile(r"\d[.,]\d+E\+\d\d", re.IGNORECASE)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -207,7 +206,7 @@ def without_totals(sheet: Sheet, items: str, counts: tuple[str, ...], decimal: s
     if not left_out.any():
         return sheet, []
     note = _note(sheet, names, left_out, averages=bool(means.any()))
-    return replace(sheet, rows=sheet.rows[~left_out], sizes=sheet.sizes[~left_out]), [note]
+    return sheet.without(left_out), [note]
 
 
 def _values(sheet: Sheet, counts: tuple[str, ...], decimal: str | None) -> _Values:

@@ -14,7 +14,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeAlias
@@ -269,6 +269,8 @@ _HEADER_ROWS = 21
 """Number of rows in which the header is looked for, as titles may stand above it."""
 _MOST_COLUMNS = 20_000
 """Largest number of columns of a file if all of them are read."""
+_MOST_LINES = 5
+"""Largest number of lines that a note names."""
 _END = "\0end"
 """A line added behind the last one; if a quote is left open, it becomes part of the last row."""
 
@@ -293,6 +295,15 @@ class Sheet:
     sizes: NDArray[np.int64]
     notes: tuple[str, ...]
     first: tuple[list[str], ...] = ()
+
+    def without(self, rows: NDArray[np.bool_]) -> "Sheet":
+        """Return the sheet without the rows that a mask marks."""
+        return replace(self, rows=self.rows[~rows], sizes=self.sizes[~rows])
+
+    def lines(self, rows: NDArray[np.bool_]) -> str:
+        """Return the first five lines of the rows that a mask marks, in words."""
+        lines = self.rows.index[rows]
+        return f"line{'s' * (len(lines) > 1)} {listed(list(map(str, lines[:_MOST_LINES])))}"
 
 
 def sheet_of(

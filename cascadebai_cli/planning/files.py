@@ -5,9 +5,9 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from cascadebai_cli.errors import ConfigError, of_removed_folder
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.numbers import Chance, Tolerance, quantiles
-from cascadebai_cli.planning.options import read_options
+from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.plan import Answers, Asked, Backend, Plan, plan
 from cascadebai_cli.planning.runs import CANDIDATES, Simulated, Test
 from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
@@ -28,12 +28,14 @@ from cascadebai_cli.study.fields import says
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Backend", "Plan", "as_json", "plan", "plan_in_words", "question_in_words", "read_options", "refuse_other"]
-__all__ += ["refuse_unwritable", "start_of_test", "write_plan"]
+__all__ = ["OPTIONS", "Backend", "Plan", "as_json", "plan", "plan_in_words", "question_in_words", "read_options"]
+__all__ += ["place_of", "refuse_unwritable", "start_of_test", "write_plan"]
 
 # --- The model of `plan.json`, from which its JSON Schema and the table of docs/plan.md are made --------------------
 #
-# Further keys may be added without notice; `schema` is raised when a key changes its meaning or is removed.
+# Further keys may be added without notice; `_SCHEMA` is raised when a key changes its meaning or is removed.
+
+_SCHEMA = 1
 
 
 def _finite(number: float | None) -> float | None:
@@ -45,10 +47,12 @@ _Maybe = Annotated[float | None, BeforeValidator(_finite)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="allow", model_title_generator=lambda model: model.__name__.lstrip("_")
+    )
 
 
-class Range(_Part):
+class _Range(_Part):
     """5, 50 and 95 % quantiles; `null` where they are not finite."""
 
     low: _Maybe
@@ -56,7 +60,7 @@ class Range(_Part):
     high: _Maybe
 
 
-class Interval(_Part):
+class _Interval(_Part):
     """A value and what lies around it; `null` where it is not finite."""
 
     low: _Maybe
@@ -64,10 +68,10 @@ class Interval(_Part):
     high: _Maybe
 
 
-_Three = TypeVar("_Three", Range, Interval)
+_Three = TypeVar("_Three", _Range, _Interval)
 
 
-class LogPart(_Part):
+class _LogPart(_Part):
     """The log that was read."""
 
     items: Annotated[int, says("Number of items.")]
@@ -76,7 +80,7 @@ class LogPart(_Part):
     notes: Annotated[list[str], says("Sentences on what was done to the file.")]
 
 
-class Rates(_Part):
+class _Rates(_Part):
     """The likeliest beta law of the click rates, and whether they differ at all."""
 
     mean: Annotated[_Maybe, says("Mean of the law.")]
@@ -96,74 +100,74 @@ class Rates(_Part):
     ]
 
 
-class ToleranceRow(_Part):
+class _ToleranceRow(_Part):
     """What a tolerance would do."""
 
     epsilon: Annotated[float, says("The tolerance.")]
     relative_to_w_K: Annotated[_Maybe, says("The tolerance as a share of the K-th largest expected rate.")]
-    good_enough: Annotated[Range, says("How many items are good enough.")]
-    page_views: Annotated[Range, says("Page views of the first learner.")]
+    good_enough: Annotated[_Range, says("How many items are good enough.")]
+    page_views: Annotated[_Range, says("Page views of the first learner.")]
 
 
-class LearnerRow(_Part):
+class _LearnerRow(_Part):
     """What a learner took."""
 
     learner: Annotated[str, says("The learner's name for `--learner`.")]
     name: Annotated[str, says("The learner's name in words.")]
-    page_views: Annotated[Range, says("Page views of a test.")]
-    days: Annotated[Range | None, says("Days of a test; `null` without `--per-day`.")]
+    page_views: Annotated[_Range, says("Page views of a test.")]
+    days: Annotated[_Range | None, says("Days of a test; `null` without `--per-day`.")]
     more_than: Annotated[int | None, says("Page views after which runs were given up, if most did not end.")]
     runs: Annotated[int, says("Number of simulated runs.")]
     ended: Annotated[int, says("Number of runs that ended.")]
     right: Annotated[int, says("Number of runs that ended with the right items.")]
 
 
-class Cost(_Part):
+class _Cost(_Part):
     """Clicks lost in a test with the first learner."""
 
-    clicks_lost_against_best: Annotated[Range, says("Clicks lost against always showing the best items.")]
+    clicks_lost_against_best: Annotated[_Range, says("Clicks lost against always showing the best items.")]
     clicks_lost_against_own_top: Annotated[
-        Range, says("Clicks lost against always showing the items that the log ranks first.")
+        _Range, says("Clicks lost against always showing the items that the log ranks first.")
     ]
     clicks_gained: Annotated[
-        Range | None,
+        _Range | None,
         says("Clicks that the test and then the best items bring more than these until `--horizon`; else `null`."),
     ]
 
 
-class NoTest(_Part):
+class _NoTest(_Part):
     """The answer that the log gives without a test."""
 
     all_right: Annotated[_Maybe, says("Chance that the first K of the log are all good enough.")]
     right: Annotated[_Maybe, says("Average number of them that are good enough.")]
 
 
-class Point(_Part):
+class _Point(_Part):
     """The answer after a number of page views."""
 
     page_views: Annotated[int, says("Page views after which the learner is asked.")]
     runs: Annotated[int, says("Number of simulated runs.")]
-    all_right: Annotated[Interval, says("Chance that all K named items are right.")]
-    right: Annotated[Interval, says("Average number of named items that are right.")]
+    all_right: Annotated[_Interval, says("Chance that all K named items are right.")]
+    right: Annotated[_Interval, says("Average number of named items that are right.")]
 
 
-class Needed(_Part):
+class _Needed(_Part):
     """The page views after which an answer is sure enough."""
 
-    page_views: Annotated[Interval, says("Page views for the chance `--sure`; 0 below the smallest budget.")]
-    days: Annotated[Interval | None, says("Days for this chance; `null` without `--per-day`.")]
+    page_views: Annotated[_Interval, says("Page views for the chance `--sure`; 0 below the smallest budget.")]
+    days: Annotated[_Interval | None, says("Days for this chance; `null` without `--per-day`.")]
     more_than: Annotated[int | None, says("The largest simulated budget, if that is not enough.")]
 
 
-class AskedRow(_Part):
+class _AskedRow(_Part):
     """What a learner names after a number of page views."""
 
     learner: Annotated[str, says("The learner's name for `--learner`.")]
     name: Annotated[str, says("The learner's name in words.")]
-    then: Annotated[Point | None, says("The answer at `--budget`; `null` if that was not simulated.")]
-    needed: Annotated[Needed | None, says("What the chance `--sure` needs.")]
+    then: Annotated[_Point | None, says("The answer at `--budget`; `null` if that was not simulated.")]
+    needed: Annotated[_Needed | None, says("What the chance `--sure` needs.")]
     simulated_up_to: Annotated[int, says("The largest simulated budget.")]
-    curve: Annotated[list[Point], says("The answer at each simulated budget.")]
+    curve: Annotated[list[_Point], says("The answer at each simulated budget.")]
 
 
 class PlanFile(_Part):
@@ -175,28 +179,25 @@ class PlanFile(_Part):
         says("Version, raised when a key changes its meaning or is removed."),
     ]
     asked: Annotated[dict[str, Any], says("All that the numbers depend on: options, and the hash of the counts.")]
-    log: Annotated[LogPart, says("The log that was read.")]
-    rates: Annotated[Rates, says("The law of the click rates.")]
+    log: Annotated[_LogPart, says("The log that was read.")]
+    rates: Annotated[_Rates, says("The law of the click rates.")]
     examination: Annotated[
         dict[str, _Maybe], says("Position and the chance that it is looked at; empty without `--position`.")
     ]
     epsilon: Annotated[float, says("The tolerance that is planned for.")]
-    tolerances: Annotated[list[ToleranceRow], says("What each tolerance would do; not with a budget.")] = []
-    learners: Annotated[list[LearnerRow], says("The learners, the fastest first; not with a budget.")] = []
+    tolerances: Annotated[list[_ToleranceRow], says("What each tolerance would do; not with a budget.")] = []
+    learners: Annotated[list[_LearnerRow], says("The learners, the fastest first; not with a budget.")] = []
     cost: Annotated[
-        Cost | None, says("Clicks lost with the first learner; `null` if it did not end; not with a budget.")
+        _Cost | None, says("Clicks lost with the first learner; `null` if it did not end; not with a budget.")
     ] = None
-    no_test: Annotated[NoTest | None, says("The answer that the log gives without a test; only with a budget.")] = None
-    at_budget: Annotated[list[AskedRow], says("The learners, the best first; only with a budget.")] = []
+    no_test: Annotated[_NoTest | None, says("The answer that the log gives without a test; only with a budget.")] = None
+    at_budget: Annotated[list[_AskedRow], says("The learners, the best first; only with a budget.")] = []
     items: Annotated[
         list[dict[str, Any]], says("The best K and those with a chance of 5 % or more, as in `items.csv`.")
     ]
 
 
-# --- The content of `plan.json`, whose keys docs/plan.md explains ---------------------------------------------------
-
-_SCHEMA = 1
-"""Version of the keys of `plan.json`, raised when one changes its meaning or is removed."""
+# --- The content of `plan.json` -------------------------------------------------------------------------------------
 
 
 def as_json(done: Plan) -> dict[str, Any]:
@@ -205,13 +206,13 @@ def as_json(done: Plan) -> dict[str, Any]:
     content = PlanFile(
         schema=_SCHEMA,
         asked=_asked_json(done),
-        log=LogPart(
+        log=_LogPart(
             items=question.L,
             clicks=float(question.log.clicks.sum()),
             views=float(question.log.views.sum()),
             notes=list(question.log.notes),
         ),
-        rates=Rates(
+        rates=_Rates(
             mean=rates.mean,
             strength=rates.strength,
             **asdict(rates.homogeneity),
@@ -249,31 +250,31 @@ def _of_test(done: Plan, test: Test) -> dict[str, Any]:
         "tolerances": [_tolerance(one, test.learners[0]) for one in (question.exact, *question.table)],
         "learners": [_learner(one, per_day) for one in test.learners],
         "cost": cost
-        and Cost(
-            clicks_lost_against_best=_three(Range, cost.against_best),
-            clicks_lost_against_own_top=_three(Range, cost.against_own),
-            clicks_gained=None if cost.gained is None else _three(Range, cost.gained),
+        and _Cost(
+            clicks_lost_against_best=_three(_Range, cost.against_best),
+            clicks_lost_against_own_top=_three(_Range, cost.against_own),
+            clicks_gained=None if cost.gained is None else _three(_Range, cost.gained),
         ),
     }
 
 
-def _tolerance(one: Tolerance, first: Simulated) -> ToleranceRow:
-    return ToleranceRow(
+def _tolerance(one: Tolerance, first: Simulated) -> _ToleranceRow:
+    return _ToleranceRow(
         epsilon=one.epsilon,
         relative_to_w_K=one.relative,
-        good_enough=_three(Range, one.good_range),
-        page_views=_three(Range, first.views.expected(one.efforts)),
+        good_enough=_three(_Range, one.good_range),
+        page_views=_three(_Range, first.views.expected(one.efforts)),
     )
 
 
-def _learner(one: Simulated, per_day: float | None) -> LearnerRow:
+def _learner(one: Simulated, per_day: float | None) -> _LearnerRow:
     views = one.views
     spread = (views.low, views.median, views.high)
-    return LearnerRow(
+    return _LearnerRow(
         learner=one.key,
         name=CANDIDATES[one.key].name,
-        page_views=_three(Range, spread),
-        days=_three(Range, spread, per_day) if per_day else None,
+        page_views=_three(_Range, spread),
+        days=_three(_Range, spread, per_day) if per_day else None,
         more_than=None if views.ended else views.cap,
         runs=views.n,
         ended=views.n - views.capped,
@@ -283,13 +284,13 @@ def _learner(one: Simulated, per_day: float | None) -> LearnerRow:
 
 def _of_budget(done: Plan, answers: Answers) -> dict[str, Any]:
     return {
-        "no_test": NoTest(all_right=answers.own_right, right=answers.own_number),
+        "no_test": _NoTest(all_right=answers.own_right, right=answers.own_number),
         "at_budget": [_asked(one, done.question.wanted.per_day) for one in answers.learners],
     }
 
 
-def _asked(one: Asked, per_day: float | None) -> AskedRow:
-    return AskedRow(
+def _asked(one: Asked, per_day: float | None) -> _AskedRow:
+    return _AskedRow(
         learner=one.key,
         name=one.name,
         then=None if one.then is None else _point(one.then),
@@ -299,20 +300,20 @@ def _asked(one: Asked, per_day: float | None) -> AskedRow:
     )
 
 
-def _needed(page_views: Sequence[float], last: int, per_day: float | None) -> Needed:
-    return Needed(
-        page_views=_three(Interval, page_views),
-        days=_three(Interval, page_views, per_day) if per_day else None,
+def _needed(page_views: Sequence[float], last: int, per_day: float | None) -> _Needed:
+    return _Needed(
+        page_views=_three(_Interval, page_views),
+        days=_three(_Interval, page_views, per_day) if per_day else None,
         more_than=last if math.isinf(page_views[1]) else None,
     )
 
 
-def _point(point: Chance) -> Point:
-    return Point(
+def _point(point: Chance) -> _Point:
+    return _Point(
         page_views=point.budget,
         runs=point.n,
-        all_right=_three(Interval, (point.low, point.all_right, point.high)),
-        right=_three(Interval, (point.right_low, point.right, point.right_high)),
+        all_right=_three(_Interval, (point.low, point.all_right, point.high)),
+        right=_three(_Interval, (point.right_low, point.right, point.right_high)),
     )
 
 
@@ -345,13 +346,20 @@ def refuse_unwritable(out: Path | None = None) -> None:
         raise gone or ConfigError(f"{place} cannot be written ({error.strerror}); choose another directory") from None
 
 
-def refuse_other(asked: Plan, out: Path | None = None) -> None:
-    """Check that there is a directory for the plan, before anything is simulated.
+def place_of(asked: Plan, out: Path | None = None) -> Path:
+    """Return the directory for a plan, which holds this one or none; nothing need be simulated yet.
 
     Raises:
-        ConfigError: if the directory holds another plan.
+        ConfigError: if `out` holds another plan or other files.
     """
-    _place(asked, out)
+    content = _asked_json(asked)
+    if out is not None:
+        if not _takes(out, content):
+            raise ConfigError(f"{out} holds another plan or other files; name another directory")
+        return out
+    name = f"plan_{file_name(asked.question.file).split('.')[0] or 'log'}_K{asked.question.K}"
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(path for path in map(_RESULTS.joinpath, names) if _takes(path, content))
 
 
 def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Path:
@@ -366,11 +374,11 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
         ConfigError: if `out` holds another plan.
         CascadeError: if a file cannot be written.
     """
-    directory, name = _place(done, out), _BUDGETS if done.answers else _PAGE_VIEWS
+    directory, name = place_of(done, out), _BUDGETS if done.answers else _PAGE_VIEWS
     write_bytes(directory / f"{name}.png", _picture(done, watch))
     items = pd.DataFrame(list(map(asdict, done.items)))
     write_table(directory / _ITEMS, items.assign(name=items["name"].map(_no_formula)))
-    write_table(directory / f"{name}.csv", _table(done))
+    write_table(directory / f"{name}.csv", _budgets(done.answers) if done.answers else _runs(done))
     write_bytes(directory / _PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
     return directory
 
@@ -378,22 +386,6 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
 def _no_formula(name: str) -> str:
     """Return a name of a stranger as a spreadsheet takes it for text and runs nothing."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-def _place(asked: Plan, out: Path | None) -> Path:
-    """Return a directory that holds this plan, or none."""
-    content = _asked_json(asked)
-    if out is not None:
-        if not _takes(out, content):
-            raise ConfigError(f"{out} holds another plan or other files; name another directory")
-        return out
-    stem = file_name(asked.question.file).split(".")[0] or "log"
-    return next(path for path in _places(f"plan_{stem}_K{asked.question.K}") if _takes(path, content))
-
-
-def _places(name: str) -> Iterator[Path]:
-    yield _RESULTS / name
-    yield from (_RESULTS / f"{name}_{number}" for number in count(2))
 
 
 def _takes(directory: Path, asked: dict[str, Any]) -> bool:
@@ -426,12 +418,7 @@ def _picture(done: Plan, watch: Watch) -> bytes:
 
     figure = _errors(done, done.answers) if done.answers else _page_views(done)
     warn_of_letters([figure], done.question.log.name, watch.warn)
-    return render(figure, "png", title=_title(done), rows_sha256="")
-
-
-def _table(done: Plan) -> pd.DataFrame:
-    """Return a table with one row per run of a test, or with one per learner and budget."""
-    return _budgets(done.answers) if done.answers else _runs(done)
+    return render([figure], "png", title=_title(done), rows_sha256="")[0]
 
 
 def _title(done: Plan) -> str:
@@ -439,6 +426,7 @@ def _title(done: Plan) -> str:
 
 
 def _runs(done: Plan) -> pd.DataFrame:
+    """Return a table with one row per run of a test."""
     return pd.DataFrame(
         [
             {
@@ -450,14 +438,10 @@ def _runs(done: Plan) -> pd.DataFrame:
                 "clicks": row.clicks,
                 "effort": done.question.planned.efforts[truth],
             }
-            for one in _learners(done)
+            for one in (done.test.learners if done.test else ())
             for number, (row, truth) in enumerate(zip(one.rows, one.truths, strict=True))
         ]
     )
-
-
-def _learners(done: Plan) -> tuple[Simulated, ...]:
-    return done.test.learners if done.test else ()
 
 
 def _page_views(done: Plan) -> "Figure":
@@ -465,17 +449,19 @@ def _page_views(done: Plan) -> "Figure":
 
     planned = done.question.planned
     bound = quantiles(planned.efforts)[1] if planned.epsilon == 0 else math.nan
-    return draw_page_views(pd.DataFrame([asdict(one.views) for one in _learners(done)]), bound, _title(done))
+    return draw_page_views(
+        pd.DataFrame([asdict(one.views) for one in (done.test.learners if done.test else ())]), bound, _title(done)
+    )
 
 
 def _budgets(answers: Answers) -> pd.DataFrame:
+    """Return a table with one row per learner and budget."""
     points = [{"learner": one.key, **asdict(point)} for one in answers.learners for point in one.curve]
     return pd.DataFrame(points).rename(columns={"budget": "page_views", "n": "runs"})
 
 
 def _errors(done: Plan, answers: Answers) -> "Figure":
     from cascadebai_cli.figures.draw import draw
-    from cascadebai_cli.figures.labels import Labels
     from cascadebai_cli.figures.panels import chart_of
     from cascadebai_cli.study.plot import Plot
 
@@ -490,7 +476,7 @@ def _errors(done: Plan, answers: Answers) -> "Figure":
         directory="",
     )
     plot = Plot.model_validate({"kind": "error"})
-    return draw(plot, chart_of(cells, plot, Labels()), {})[0]
+    return draw(plot.kind, chart_of(cells, plot), {})[0]
 
 
 def _as_cells(curves: Sequence[tuple[str, Sequence[Chance]]], **same: object) -> pd.DataFrame:

@@ -113,6 +113,55 @@ class PageViews:
             return self.least + _products(efforts[:, None], np.array(self.ratios))
         return self.least + _products(efforts[list(self.truths)], np.array(self.ratios))[:, None]
 
+    @classmethod
+    def of(
+        cls,
+        learner: str,
+        steps: Sequence[int],
+        correct: Sequence[bool | None],
+        cap: int,
+        efforts: FloatArray,
+        all_efforts: FloatArray,
+        truths: Sequence[int] = (),
+        least: int = 0,
+    ) -> "PageViews":
+        """Return the page views over all possible truths, of which a few were simulated.
+
+        A run takes `least` page views and its effort times a ratio that varies little. So the page views over all
+        truths are estimated by `least` and the products of all efforts and all ratios. A run that was given up gets the
+        median ratio of the other runs, or its own ratio if that is larger.
+
+        Args:
+            learner: its name.
+            steps: page views of each run.
+            correct: whether it ended right; `None` if it was given up.
+            cap: page views after which runs were given up.
+            efforts: effort of the truth of each run.
+            all_efforts: efforts of all truths, shape `(D,)`.
+            truths: which truth each run had, if page views do not grow with the effort; it then stands for its own.
+            least: page views that a run takes however easy its truth is.
+        """
+        capped = np.array([right is None for right in correct])
+        ratios = np.maximum(np.asarray(steps, dtype=np.float64) - least, 0) / efforts
+        if capped.any() and not capped.all():
+            ratios = np.where(capped, np.maximum(ratios, np.median(ratios[~capped])), ratios)
+        right, given_up = sum(map(bool, correct)), int(capped.sum())
+        known = cls(
+            learner,
+            0,
+            0,
+            0,
+            cap,
+            len(steps),
+            right,
+            given_up,
+            tuple(map(float, ratios)),
+            tuple(map(int, truths)),
+            least,
+        )
+        low, median, high = known.expected(all_efforts)
+        return replace(known, low=low, median=median, high=high)
+
 
 def _products(efforts: FloatArray, ratios: FloatArray) -> FloatArray:
     """Return efforts times ratios, 0 for a ratio of 0 even where the effort is infinite."""
@@ -124,44 +173,6 @@ def quantiles(values: FloatArray) -> tuple[float, float, float]:
     """Return the 5, 50 and 95 % quantiles, each of which is one of the values."""
     low, median, high = np.quantile(values, _LEVELS, method="inverted_cdf")
     return float(low), float(median), float(high)
-
-
-def page_views(
-    learner: str,
-    steps: Sequence[int],
-    correct: Sequence[bool | None],
-    cap: int,
-    efforts: FloatArray,
-    all_efforts: FloatArray,
-    truths: Sequence[int] = (),
-    least: int = 0,
-) -> PageViews:
-    """Return the page views over all possible truths, of which a few were simulated.
-
-    A run takes `least` page views and its effort times a ratio that varies little. So the page views over all truths
-    are estimated by `least` and the products of all efforts and all ratios. A run that was given up gets the median
-    ratio of the other runs, or its own ratio if that is larger.
-
-    Args:
-        learner: its name.
-        steps: page views of each run.
-        correct: whether it ended right; `None` if it was given up.
-        cap: page views after which runs were given up.
-        efforts: effort of the truth of each run.
-        all_efforts: efforts of all truths, shape `(D,)`.
-        truths: which truth each run had, if page views do not grow with the effort: then each run stands for its own.
-        least: page views that a run takes however easy its truth is.
-    """
-    capped = np.array([right is None for right in correct])
-    ratios = np.maximum(np.asarray(steps, dtype=np.float64) - least, 0) / efforts
-    if capped.any() and not capped.all():
-        ratios = np.where(capped, np.maximum(ratios, np.median(ratios[~capped])), ratios)
-    right, given_up = sum(map(bool, correct)), int(capped.sum())
-    known = PageViews(
-        learner, 0, 0, 0, cap, len(steps), right, given_up, tuple(map(float, ratios)), tuple(map(int, truths)), least
-    )
-    low, median, high = known.expected(all_efforts)
-    return replace(known, low=low, median=median, high=high)
 
 
 # --- Tolerances, for best items that can hardly be told apart -------------------------------------------------------
@@ -198,42 +209,43 @@ class Tolerance:
         """Return whether a learner that takes `factor` times the effort mostly ends within `page_views`."""
         return bool(factor * np.quantile(self.efforts, _BOUNDARY, method="inverted_cdf") <= page_views)
 
+    @classmethod
+    def of(
+        cls,
+        truths: FloatArray,
+        K: int,
+        delta: float,
+        epsilon: float,
+        *,
+        M: int,
+        relative: float = float("nan"),
+        looked: float = 1.0,
+    ) -> "Tolerance":
+        """Return what `epsilon` means for each truth.
 
-def tolerance(
-    truths: FloatArray,
-    K: int,
-    delta: float,
-    epsilon: float,
-    *,
-    M: int,
-    relative: float = float("nan"),
-    looked: float = 1.0,
-) -> Tolerance:
-    """Return what `epsilon` means for each truth.
+        Args:
+            truths: click probabilities, shape `(D, L)`.
+            K, delta, epsilon: as in the paper.
+            M: number of items on a page.
+            relative: `Tolerance.relative`.
+            looked: share of the places of a page that is looked at; all rates that a learner sees are smaller by it.
+        """
+        kth = np.partition(truths, -K, axis=1)[:, -K]
+        good = (truths >= kth[:, None] - epsilon - ROUNDING * (epsilon > 0)).sum(axis=1)
+        efforts = [effort(looked * w, K, delta, looked * epsilon, M) for w in truths]
+        return cls(relative, epsilon, good.astype(np.float64), np.array(efforts))
 
-    Args:
-        truths: click probabilities, shape `(D, L)`.
-        K, delta, epsilon: as in the paper.
-        M: number of items on a page.
-        relative: `Tolerance.relative`.
-        looked: share of the places of a page that is looked at; all rates that a learner sees are smaller by it.
-    """
-    kth = np.partition(truths, -K, axis=1)[:, -K]
-    good = (truths >= kth[:, None] - epsilon - ROUNDING * (epsilon > 0)).sum(axis=1)
-    efforts = [effort(looked * w, K, delta, looked * epsilon, M) for w in truths]
-    return Tolerance(relative, epsilon, good.astype(np.float64), np.array(efforts))
+    @classmethod
+    def table(
+        cls, truths: FloatArray, K: int, delta: float, w_K: float, *, M: int, looked: float = 1.0
+    ) -> "tuple[Tolerance, ...]":
+        """Return the tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
+        return tuple(cls.of(truths, K, delta, share * w_K, M=M, relative=share, looked=looked) for share in _RELATIVE)
 
-
-def tolerances(
-    truths: FloatArray, K: int, delta: float, w_K: float, *, M: int, looked: float = 1.0
-) -> tuple[Tolerance, ...]:
-    """Return the tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
-    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share, looked=looked) for share in _RELATIVE)
-
-
-def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> Tolerance:
-    """Return the smallest tolerance with which a learner mostly ends within `page_views`, else the largest."""
-    return next((choice for choice in choices if choice.ends_within(page_views, factor)), choices[-1])
+    @staticmethod
+    def best(choices: "Sequence[Tolerance]", page_views: float, factor: float) -> "Tolerance":
+        """Return the smallest tolerance with which a learner mostly ends within `page_views`, else the largest."""
+        return next((choice for choice in choices if choice.ends_within(page_views, factor)), choices[-1])
 
 
 # --- What a test costs in clicks ------------------------------------------------------------------------------------
@@ -253,6 +265,38 @@ class ClickCost:
     against_own: tuple[float, float, float]
     gained: tuple[float, float, float] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        loses: FloatArray,
+        all_truths: FloatArray,
+        own: Sequence[int],
+        pages: FloatArray,
+        looks: FloatArray | float = 1.0,
+        until: float | None = None,
+    ) -> "ClickCost":
+        """Return the cost over all possible truths, of which a few were simulated, as in `PageViews.of`.
+
+        Each run loses some share of the clicks of the best page. Each truth is combined with the share and the page
+        views of each run (`PageViews.pages`), so that a share stays with the page views of its run.
+
+        Args:
+            loses: share of the clicks of the best page that each run loses, shape `(n,)`; `(D, 1)` if truths have one.
+            all_truths: click probabilities, shape `(D, L)`.
+            own: the items that the log ranks first, as many as a page shows.
+            pages: page views of each run on each truth, shape `(D, n)`; `(D, 1)` if each truth has one.
+            looks: how often the places of a page are looked at, from the top.
+            until: number of page views until the horizon; a test that takes longer is not over by then.
+        """
+        best = click_chance(-np.sort(-all_truths, axis=1)[:, : len(own)] * looks)
+        behind = (best - click_chance(all_truths[:, list(own)] * looks))[:, None]
+        lost = best[:, None] * loses
+        gained = None
+        if until is not None:
+            after = np.maximum(until - pages, 0)
+            gained = quantiles(after * behind - _on_all(np.minimum(pages, until), lost - behind))
+        return cls(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)), gained)
+
 
 def lost_share(clicks: FloatArray, shown: ArrayLike, best: FloatArray) -> FloatArray:
     """Return the share of clicks that each run loses; a negative one, which only chance can make, is set to 0.
@@ -263,37 +307,6 @@ def lost_share(clicks: FloatArray, shown: ArrayLike, best: FloatArray) -> FloatA
         best: chance of a click on the best page, or of an item on it, shape `(n,)`.
     """
     return np.asarray(np.clip(1 - clicks / (np.maximum(shown, 1) * best), 0, 1))
-
-
-def cost(
-    loses: FloatArray,
-    all_truths: FloatArray,
-    own: Sequence[int],
-    pages: FloatArray,
-    looks: FloatArray | float = 1.0,
-    until: float | None = None,
-) -> ClickCost:
-    """Return the cost over all possible truths, of which a few were simulated, as in `page_views`.
-
-    Each run loses some share of the clicks of the best page. Each truth is combined with the share and the page views
-    of each run (`PageViews.pages`), so that a share stays with the page views of its run.
-
-    Args:
-        loses: share of the clicks of the best page that each run loses, shape `(n,)`; `(D, 1)` if each truth has one.
-        all_truths: click probabilities, shape `(D, L)`.
-        own: the items that the log ranks first, as many as a page shows.
-        pages: page views of each run on each truth, shape `(D, n)`; `(D, 1)` if each truth has one.
-        looks: how often the places of a page are looked at, from the top.
-        until: number of page views until the horizon; a test that takes longer is not over by then.
-    """
-    best = click_chance(-np.sort(-all_truths, axis=1)[:, : len(own)] * looks)
-    behind = (best - click_chance(all_truths[:, list(own)] * looks))[:, None]
-    lost = best[:, None] * loses
-    gained = None
-    if until is not None:
-        after = np.maximum(until - pages, 0)
-        gained = quantiles(after * behind - _on_all(np.minimum(pages, until), lost - behind))
-    return ClickCost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)), gained)
 
 
 def _on_all(pages: FloatArray, lost: FloatArray) -> FloatArray:
@@ -338,14 +351,14 @@ class Chance:
     right_low: float
     right_high: float
 
-
-def chance(budget: int, rows: Sequence[TrialRow], K: int) -> Chance:
-    """Return the result of runs that were asked at a budget."""
-    all_right = sum(bool(row.correct) for row in rows)
-    low, high = binomial_interval(all_right, len(rows))
-    mean = mean_interval(np.array([row.right for row in rows], dtype=np.float64))
-    ends = np.clip((mean.low, mean.high), 0, K)
-    return Chance(budget, len(rows), all_right / len(rows), low, high, mean.value, float(ends[0]), float(ends[1]))
+    @classmethod
+    def of(cls, budget: int, rows: Sequence[TrialRow], K: int) -> "Chance":
+        """Return the result of runs that were asked at a budget."""
+        all_right = sum(bool(row.correct) for row in rows)
+        low, high = binomial_interval(all_right, len(rows))
+        mean = mean_interval(np.array([row.right for row in rows], dtype=np.float64))
+        ends = np.clip((mean.low, mean.high), 0, K)
+        return cls(budget, len(rows), all_right / len(rows), low, high, mean.value, float(ends[0]), float(ends[1]))
 
 
 def needed(curve: Sequence[Chance], sure: float) -> Quantiles:

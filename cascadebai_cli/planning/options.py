@@ -14,8 +14,6 @@ _RISK, _RISK_AT_BUDGET = 0.05, 0.001
 """`delta` if none is given; it is small with a budget, where stopping early would only add errors."""
 MOST_BUDGET = 10**15
 """Largest budget of page views."""
-SHARP = 8.0
-"""Page views of the sharpest learner over the effort (`numbers.effort`), about."""
 _RISKS = (lambda x: SMALLEST_RISK <= x < 1, "out of range", f"{SMALLEST_RISK:g} or more and less than 1, such as 0.05")
 _BUDGETS = (
     lambda x: 1 <= x <= MOST_BUDGET and x % 1 == 0,

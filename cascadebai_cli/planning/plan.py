@@ -10,30 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.planning import runs
-from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
-from cascadebai_cli.planning.options import MOST_BUDGET, SHARP, Layout, Wanted
-from cascadebai_cli.planning.question import Question, question_of
-from cascadebai_cli.planning.runs import (
-    CANDIDATES,
-    Candidate,
-    CellRuns,
-    Test,
-    candidate_of,
-    cell_of,
-    chosen_learners,
-    in_turn,
-    missing_runs,
-    next_round,
-    run_cells,
-    tested,
-    truths_of_trials,
-)
+from cascadebai_cli.planning.numbers import Chance, Quantiles, needed
+from cascadebai_cli.planning.options import MOST_BUDGET, Layout, Wanted
+from cascadebai_cli.planning.question import SHARP, Question
+from cascadebai_cli.planning.runs import CANDIDATES, Candidate, Test, cell_of, missing_runs, run_cells, turns_of
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.text import count, percent, spread_in_words
+from cascadebai_cli.text import count, for_table, percent, spread_in_words
 
 # --- With a budget: how sure the answer is after it, or which budget makes the answer sure enough ---------------------
 
@@ -79,7 +65,7 @@ class Asked:
     @cached_property
     def curve(self) -> tuple[Chance, ...]:
         """Result of the learner at each budget; empty if none was simulated."""
-        return tuple(chance(budget, rows, self.K) for budget, rows in self.rows.items() if rows)
+        return tuple(Chance.of(budget, rows, self.K) for budget, rows in self.rows.items() if rows)
 
     @property
     def then(self) -> Chance | None:
@@ -135,49 +121,39 @@ class Answers:
         """Number of these runs."""
         return len(self._last)
 
+    @classmethod
+    def of(
+        cls, question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
+    ) -> "Answers | None":
+        """Ask each learner at its budgets; return `None` if a run raised."""
+        wanted, budgets = question.wanted, _budgets(question)
+        runs, lists = _sizes(question, keys, budgets, trials)
+        _refuse_nothing(question, lists)
+        turns = {key: turns_of(question.planned.efforts, runs, _ROUND) for key in keys}
+        cells = {
+            (key, truth, budget): cell_of(question, CANDIDATES[key], truth, budget=budget, batch=wanted.batch)
+            for key in keys
+            for budget in lists[key]
+            for truth in sorted(set(turns[key]))
+        }
 
-def answered(
-    question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
-) -> Answers | None:
-    """Return the runs of all learners at all budgets; `None` if a run raised."""
-    wanted, budgets = question.wanted, _budgets(question)
-    runs, lists = _sizes(question, keys, budgets, trials)
-    _refuse_nothing(question, lists)
-    truths = truths_of_trials(question.planned.efforts, runs)
-    turns = {key: in_turn(truths, _ROUND) for key in keys}
-    different = sorted(set(truths.tolist()))
-    places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in different]
-    cells = [
-        cell_of(question, CANDIDATES[key], truth, budget=budget, batch=wanted.batch) for key, budget, truth in places
-    ]
+        def learners(done: Sequence[list[TrialRow]]) -> list[Asked]:
+            rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
+            for (key, _, budget), mine in zip(cells, done, strict=True):
+                rows[key][budget] += mine
+            return [Asked(key, rows[key], wanted.K, wanted.budget, wanted.sure) for key in keys]
 
-    def learners(done: CellRuns) -> list[Asked]:
-        rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
-        for (key, budget, _), mine in zip(places, done, strict=True):
-            rows[key][budget] += mine
-        return [Asked(key, rows[key], wanted.K, wanted.budget, wanted.sure) for key in keys]
+        def missing(found: list[Asked]) -> dict[str, int]:
+            known = {one.key: missing_runs(one.curve[-1].n, one.error, _KNOWN) for one in found if one.curve}
+            return dict.fromkeys(keys, trials or _ROUND) | known
 
-    def further(done: CellRuns) -> list[int]:
-        wanted = dict.fromkeys(keys, trials or _ROUND)
-        for one in learners(done):
-            if one.curve:
-                wanted[one.key] = missing_runs(one.curve[-1].n, one.error, _KNOWN)
-        return next_round(turns, [(key, truth) for key, _, truth in places], wanted)
-
-    done = run_cells(
-        cells,
-        further,
-        wanted.seed,
-        backend,
-        watch,
-        lambda done: _so_far(learners(done)),
-        runs * sum(_seconds(candidate_of(question, key), question, lists[key]) for key in keys),
-    )
-    if done is None:
-        return None
-    good = question.good(question.planned.epsilon)[:, list(question.own)]
-    ranked = sorted(learners(done), key=_rank)
-    return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
+        seconds = runs * sum(_seconds(Candidate.asked(question, key), question, lists[key]) for key in keys)
+        found = run_cells(question, cells, turns, learners, missing, _so_far, backend, watch, seconds)
+        if found is None:
+            return None
+        good = question.good(question.planned.epsilon)[:, list(question.own)]
+        ranked = sorted(found, key=_rank)
+        return cls(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
 
 
 def _rank(asked: Asked) -> tuple[float, float, float, float]:
@@ -216,8 +192,8 @@ def _sizes(
 ) -> tuple[int, Mapping[str, tuple[int, ...]]]:
     """Return the number of runs, and the budgets at which each learner is asked, so that all fits into the time."""
     share = runs.SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
-    lists = {key: _fitting(candidate_of(question, key), question, budgets, share) for key in keys}
-    each = sum(_seconds(candidate_of(question, key), question, lists[key]) for key in keys)
+    lists = {key: _fitting(Candidate.asked(question, key), question, budgets, share) for key in keys}
+    each = sum(_seconds(Candidate.asked(question, key), question, lists[key]) for key in keys)
     return trials or int(np.clip(runs.SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
 
 
@@ -256,9 +232,11 @@ def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], s
 
 # --- The plan: its question, the items, and the answer to what was asked ----------------------------------------------
 
-__all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
+__all__ = ["SHARP", "Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
 
 
+_DEFAULT = ("kl-lucb++", "cascadebai-kl")
+_DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 _SHOWN = 0.05
 """Smallest chance to be among the best with which items are listed beside the best `K`."""
 
@@ -353,17 +331,34 @@ def plan(
         ConfigError: if the file or a value is not usable.
         CascadeError: if the backend breaks.
     """
-    learners = chosen_learners(wanted.learner or (), at_budget=wanted.at_budget, batch=wanted.batch)
-    question = question_of(
+    learners = _chosen(wanted.learner or (), at_budget=wanted.at_budget, batch=wanted.batch)
+    question = Question.of(
         file, layout, replace(wanted, learner=learners), lambda guess: watch.remark(_first_guess(guess))
     )
     for key in learners:
         CANDIDATES[key].of(question)  # which refuses a log that it cannot begin with
     if begin:
         begin(Plan(question))
-    run = answered if wanted.at_budget else tested
-    outcome = run(question, learners, wanted.trials, backend or Backend(), watch)
+    kind: type[Answers | Test] = Answers if wanted.at_budget else Test
+    outcome = kind.of(question, learners, wanted.trials, backend or Backend(), watch)
     return Plan(question, outcome, _items(question, outcome) if outcome else ())
+
+
+def _chosen(keys: Sequence[str], *, at_budget: bool, batch: int | None = None) -> tuple[str, ...]:
+    """Return the learners asked for, or by default the best ones.
+
+    Raises:
+        ConfigError: if one is not known, does not stop by itself and has no budget, or cannot have lists that stay.
+    """
+    for key in keys:
+        if batch and key in CANDIDATES and not CANDIDATES[key].staying:
+            raise ConfigError(f"--batch {batch} is simulated for kl-lucb++ alone; leave --learner {key} out")
+        if key not in CANDIDATES:
+            raise ConfigError(f"--learner {for_table(key)} is not known; {suggest(key, CANDIDATES)}")
+        if CANDIDATES[key].factor is None and not at_budget:
+            raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
+    default = _DEFAULT[:1] if batch else _DEFAULT_AT_BUDGET if at_budget else _DEFAULT
+    return tuple(dict.fromkeys(keys)) or default
 
 
 def _first_guess(guess: Quantiles) -> str:

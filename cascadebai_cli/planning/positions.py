@@ -61,49 +61,54 @@ class Positions:
         mine = (self.item, self.position, self.clicks, self.views)
         return Positions(*(np.concatenate(pair) for pair in zip(mine, added, strict=True)))
 
+    @property
+    def groups(self) -> IntArray:
+        """Return the group of each position as a number, shape `(P,)`; clicked items link the positions of a group.
 
-def groups_of(shown: Positions) -> IntArray:
-    """Return the group of each position as a number, shape `(P,)`; clicked items link the positions of a group.
+        Scales of examination and attraction can be told apart only within a group.
+        """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-    Scales of examination and attraction can be told apart only within a group.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+        told = (self.views > 0) & np.isin(self.item, np.flatnonzero(self.by_item(self.clicks) > 0))
+        P = int(self.position.max()) + 1
+        size = P + int(self.item.max()) + 1
+        edges = (np.ones(int(told.sum())), (self.position[told], P + self.item[told]))
+        return np.asarray(connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][:P], np.int64)
 
-    told = (shown.views > 0) & np.isin(shown.item, np.flatnonzero(shown.by_item(shown.clicks) > 0))
-    P = int(shown.position.max()) + 1
-    size = P + int(shown.item.max()) + 1
-    edges = (np.ones(int(told.sum())), (shown.position[told], P + shown.item[told]))
-    return np.asarray(connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][:P], np.int64)
+    @property
+    def examination(self) -> tuple[FloatArray, FloatArray]:
+        """Return the chance that each position is looked at, relative to the largest, and the attraction of each item.
 
+        This is the EM algorithm: after a view without a click, the chance that the item was looked at is
+        `theta (1 - w) / (1 - theta w)`, and the chance that a look would bring a click is
+        `w (1 - theta) / (1 - theta w)`.
 
-def examination(shown: Positions) -> tuple[FloatArray, FloatArray]:
-    """Return the chance that each position is looked at, relative to the largest, and the attraction of each item.
+        Args:
+            shown: counts whose positions are all in one group.
 
-    This is the EM algorithm: after a view without a click, the chance that the item was looked at is
-    `theta (1 - w) / (1 - theta w)`, and the chance that a look would bring a click is
-    `w (1 - theta) / (1 - theta w)`.
+        Returns:
+            `theta`, shape `(P,)`, and `w`, shape `(L,)`.
+        """
+        theta, w = _for_small_rates(self)
+        views_at, views_of = self.by_position(self.views), np.maximum(self.by_item(self.views), 1e-300)
+        missed = self.views - self.clicks
+        for _ in range(_ITERATIONS):
+            t, a = theta[self.position], w[self.item]
+            per_miss = missed / np.maximum(1 - t * a, 1e-300)
+            looked = self.by_position(self.clicks + per_miss * t * (1 - a)) / np.maximum(views_at, 1e-300)
+            liked = self.by_item(self.clicks + per_miss * a * (1 - t)) / views_of
+            moved = max(np.abs(looked - theta).max(), np.abs(liked - w).max())
+            theta, w = looked, liked
+            if moved < _SETTLED:
+                break
+        top = theta.max()
+        return theta / top, np.minimum(w * top, 1)
 
-    Args:
-        shown: counts whose positions are all in one group.
-
-    Returns:
-        `theta`, shape `(P,)`, and `w`, shape `(L,)`.
-    """
-    theta, w = _for_small_rates(shown)
-    views_at, views_of = shown.by_position(shown.views), np.maximum(shown.by_item(shown.views), 1e-300)
-    missed = shown.views - shown.clicks
-    for _ in range(_ITERATIONS):
-        t, a = theta[shown.position], w[shown.item]
-        per_miss = missed / np.maximum(1 - t * a, 1e-300)
-        looked = shown.by_position(shown.clicks + per_miss * t * (1 - a)) / np.maximum(views_at, 1e-300)
-        liked = shown.by_item(shown.clicks + per_miss * a * (1 - t)) / views_of
-        moved = max(np.abs(looked - theta).max(), np.abs(liked - w).max())
-        theta, w = looked, liked
-        if moved < _SETTLED:
-            break
-    top = theta.max()
-    return theta / top, np.minimum(w * top, 1)
+    def looked_at(self, theta: ArrayLike) -> FloatArray:
+        """Return the expected views of each item that were looked at, at least its clicks, shape `(L,)`."""
+        seen = self.by_item(self.views * np.asarray(theta)[self.position])
+        return np.maximum(seen, self.by_item(self.clicks))
 
 
 def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
@@ -115,12 +120,6 @@ def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
         theta = clicks_at / np.maximum(shown.by_position(shown.views * w[shown.item]), 1e-300)
         theta /= theta.max()
     return np.minimum(theta, 1), np.minimum(w, 1)
-
-
-def looked_at(shown: Positions, theta: ArrayLike) -> FloatArray:
-    """Return the expected views of each item that were looked at, at least its clicks, shape `(L,)`."""
-    seen = shown.by_item(shown.views * np.asarray(theta)[shown.position])
-    return np.maximum(seen, shown.by_item(shown.clicks))
 
 
 # --- What the estimate is worth: counts of looks that say as much about the rates as the log does ---------------------
@@ -153,7 +152,7 @@ class Examined:
     def of(cls, shown: Positions) -> "Examined":
         """Estimate all of it; the positions must be in one group, but for those without views."""
         enough = shown.with_prior
-        theta, w = examination(enough)
+        theta, w = enough.examination
         told = _information(enough, theta, w)
         first = _surest(enough, theta)
         root = _root(enough, told, first)
@@ -252,37 +251,37 @@ class Corrected:
             return (1.0,)
         return tuple(self.examined.theta[self.examined.errors <= _LITTLE].tolist())
 
+    @classmethod
+    def of(cls, log: Log) -> "Corrected":
+        """Return the log with the views that were looked at; one without positions is returned as it is.
 
-def corrected(log: Log) -> Corrected:
-    """Return the log with the views that were looked at; one without positions is returned as it is.
-
-    Raises:
-        ConfigError: if some positions cannot be compared, as no items shown at both link them.
-    """
-    if log.cells is None:
-        return Corrected(log)
-    names = _in_order(log.cells["position"])
-    if len(names) == 1:
-        note = f"all rows have the position {names[0]}, so that nothing is to be corrected"
-        return Corrected(replace(log, notes=(*log.notes, note)), {names[0]: 1.0})
-    if len(names) > _MOST_POSITIONS:
-        raise ConfigError(
-            f"{log.name} has {count(len(names))} positions, {count(_MOST_POSITIONS)} is the most; name another column "
-            "with --position"
+        Raises:
+            ConfigError: if some positions cannot be compared, as no items shown at both link them.
+        """
+        if log.cells is None:
+            return cls(log)
+        names = _in_order(log.cells["position"])
+        if len(names) == 1:
+            note = f"all rows have the position {names[0]}, so that nothing is to be corrected"
+            return cls(replace(log, notes=(*log.notes, note)), {names[0]: 1.0})
+        if len(names) > _MOST_POSITIONS:
+            raise ConfigError(
+                f"{log.name} has {count(len(names))} positions, {count(_MOST_POSITIONS)} is the most; name another "
+                "column with --position"
+            )
+        place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
+        shown = Positions(
+            log.cells["item"].to_numpy(np.int64), place, *log.cells[["clicks", "views"]].to_numpy(np.float64).T
         )
-    place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
-    shown = Positions(
-        log.cells["item"].to_numpy(np.int64), place, *log.cells[["clicks", "views"]].to_numpy(np.float64).T
-    )
-    _refuse_apart(log.name, names, shown)
-    found = Examined.of(shown)
-    chances = dict(zip(names, found.theta.tolist(), strict=True))
-    notes = (*log.notes, *_notes(chances, found))
-    return Corrected(replace(log, views=looked_at(shown, found.theta), notes=notes), chances, found)
+        _refuse_apart(log.name, names, shown)
+        found = Examined.of(shown)
+        chances = dict(zip(names, found.theta.tolist(), strict=True))
+        notes = (*log.notes, *_notes(chances, found))
+        return cls(replace(log, views=shown.looked_at(found.theta), notes=notes), chances, found)
 
 
 def _refuse_apart(name: str, names: Sequence[str], shown: Positions) -> None:
-    groups, seen = groups_of(shown), shown.by_position(shown.views) > 0
+    groups, seen = shown.groups, shown.by_position(shown.views) > 0
     first = int(seen.argmax())
     if (apart := seen & (groups != groups[first])).any():
         raise ConfigError(

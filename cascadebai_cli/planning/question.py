@@ -13,24 +13,18 @@ from cascadebai_cli.learners.posterior import Laws
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import CASCADING, ROUNDING, SEMI_BANDIT, BoolArray, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import PositionBased, page_of
-from cascadebai_cli.planning.numbers import (
-    Quantiles,
-    Tolerance,
-    best_of,
-    click_chance,
-    quantiles,
-    tolerance,
-    tolerances,
-)
-from cascadebai_cli.planning.options import SHARP, Layout, Wanted
-from cascadebai_cli.planning.positions import Corrected, corrected
-from cascadebai_cli.planning.rates import RateLaw, first_draws, fitted_prior, rates_of
+from cascadebai_cli.planning.numbers import Quantiles, Tolerance, click_chance, quantiles
+from cascadebai_cli.planning.options import Layout, Wanted
+from cascadebai_cli.planning.positions import Corrected
+from cascadebai_cli.planning.rates import RateLaw, first_draws, fitted_prior
 from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
 # --- The question of a plan: which items there are, and how hard it is to tell the best ones ------------------------
 
 
+SHARP = 8.0
+"""Page views of the sharpest learner over the effort (`numbers.effort`), about."""
 _MOST_ITEMS = 20_000
 _MOST_VIEWS = 1e11
 """Largest number of views of an item; rates that are known even better would drown in rounding."""
@@ -203,18 +197,21 @@ class Question:
         best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
         return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
 
+    @cached_property
+    def _own_good(self) -> BoolArray:
+        """In which draws the `K` items that the log ranks first are all good enough at the planned tolerance."""
+        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
+        return np.asarray(self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING)
+
     @property
     def own_good(self) -> float:
         """Chance that the `K` items that the log ranks first are all good enough at the planned tolerance."""
-        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
-        return float((self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING).mean())
+        return float(self._own_good.mean())
 
     @property
     def own_good_error(self) -> float:
         """Standard error of `own_good`, as the draws are finitely many and depend on each other (batch means)."""
-        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
-        good = self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING
-        means = [batch.mean() for batch in np.array_split(good, _BATCHES)]
+        means = [batch.mean() for batch in np.array_split(self._own_good, _BATCHES)]
         return float(np.std(means, ddof=1) / np.sqrt(_BATCHES))
 
     @property
@@ -235,50 +232,54 @@ class Question:
         others = np.delete(self.beliefs, self.own, axis=1)
         return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
 
+    @classmethod
+    def of(
+        cls,
+        file: Path | pd.DataFrame,
+        layout: Layout,
+        wanted: Wanted,
+        guessed: Callable[[Quantiles], None] | None = None,
+    ) -> "Question":
+        """Read a log, and return it together with what is asked of it.
 
-def question_of(
-    file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Quantiles], None] | None = None
-) -> Question:
-    """Read a log, and return it together with what is asked of it.
+        Args:
+            file: the log, `-` for stdin, or a table with its contents.
+            layout: how the log is laid out.
+            wanted: what is to be found.
+            guessed: receives an early estimate of `Question.guess`, from the likeliest single law of the rates.
 
-    Args:
-        file: the log, `-` for stdin, or a table with its contents.
-        layout: how the log is laid out.
-        wanted: what is to be found.
-        guessed: receives an early estimate of `Question.guess`, from the likeliest single law of the rates.
+        Raises:
+            ConfigError: if the file or a value is not usable.
+        """
+        read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
+        log = _checked(read, wanted)
+        if guessed:
+            truths = first_draws(log.log.clicks / log.log.dispersion, log.log.views / log.log.dispersion, _FEWEST_DRAWS)
+            exact, table, planned = _tolerances(wanted, truths, truths.mean(axis=0), _share(log, wanted))
+            guessed(_first_guess(planned, (exact, *table)))
+        return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
-    Raises:
-        ConfigError: if the file or a value is not usable.
-    """
-    read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
-    log = _checked(read, wanted)
-    if guessed:
-        truths = first_draws(log.log.clicks / log.log.dispersion, log.log.views / log.log.dispersion, _FEWEST_DRAWS)
-        exact, table, planned = _tolerances(wanted, truths, truths.mean(axis=0), _share(log, wanted))
-        guessed(_first_guess(planned, (exact, *table)))
-    return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
+    @classmethod
+    def about(cls, log: Log, file: Path, wanted: Wanted) -> "Question":
+        """Return the question of a log that was read already.
 
-
-def question_about(log: Log, file: Path, wanted: Wanted) -> Question:
-    """Return the question of a log that was read already.
-
-    Raises:
-        ConfigError: if a value is not usable.
-    """
-    return _question(_checked(log, wanted), file, wanted)
+        Raises:
+            ConfigError: if a value is not usable.
+        """
+        return _question(_checked(log, wanted), file, wanted)
 
 
 def _checked(log: Log, wanted: Wanted) -> Corrected:
     """Return the log with the views that were looked at."""
     _refuse(log, wanted.K)
-    return corrected(log)
+    return Corrected.of(log)
 
 
 def _question(log: Corrected, file: Path, wanted: Wanted) -> Question:
     L = len(log.log.names)
     draws = int(np.clip(_NUMBERS // L, _FEWEST_DRAWS, _DRAWS))
     counts = log.counts(draws, np.random.default_rng([wanted.seed, L, 1]))
-    rates = rates_of(*counts, draws, wanted.seed)
+    rates = RateLaw.of(*counts, draws, wanted.seed)
     beliefs = rates.draw(np.random.default_rng([wanted.seed, L])).round(_DECIMALS)
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :].round(_DECIMALS)
     exact, table, planned = _tolerances(wanted, truths, rates.expected, _share(log, wanted))
@@ -334,7 +335,7 @@ def _planned(
         return _tolerance(wanted, truths, wanted.epsilon, looked)
     if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
         return exact
-    return best_of((exact, *table) if wanted.epsilon is None else table, _MOST_NEEDED, SHARP)
+    return Tolerance.best((exact, *table) if wanted.epsilon is None else table, _MOST_NEEDED, SHARP)
 
 
 def _tolerances(
@@ -342,12 +343,14 @@ def _tolerances(
 ) -> tuple[Tolerance, tuple[Tolerance, ...], Tolerance]:
     """Return zero tolerance, the tolerances to compare (none if an answer need only be likely), and the planned one."""
     exact, w_K = _tolerance(wanted, truths, 0.0, looked), np.sort(expected)[-wanted.K]
-    table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown, looked=looked)
+    table = (
+        () if wanted.at_budget else Tolerance.table(truths, wanted.K, wanted.risk, w_K, M=wanted.shown, looked=looked)
+    )
     return exact, table, _planned(wanted, truths, exact, table, looked)
 
 
 def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float, looked: float) -> Tolerance:
-    return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown, looked=looked)
+    return Tolerance.of(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown, looked=looked)
 
 
 def _ranked(rates: RateLaw) -> tuple[int, ...]:

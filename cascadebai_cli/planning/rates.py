@@ -49,7 +49,7 @@ class Law:
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
-def drawn(weights: FloatArray, rng: np.random.Generator) -> IntArray:
+def _drawn(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw a component for each item with these weights; shape `(L,)`."""
     sums = weights.cumsum(axis=1)
     return np.asarray((sums < rng.random((len(sums), 1)) * sums[:, -1:]).sum(axis=1))
@@ -70,7 +70,7 @@ def laws(clicks: FloatArray, views: FloatArray, rng: np.random.Generator) -> Ite
         counts = np.bincount(owner, minlength=_COMPONENTS)
         places = base.moved(places, owner, counts, rng)
         law = Law(rng.dirichlet(1 / _COMPONENTS + counts), *_counts(places))
-        owner = drawn(law.weights(clicks, views), rng)
+        owner = _drawn(law.weights(clicks, views), rng)
         if sweep >= _BURN_IN and sweep % _THIN == 0:
             yield law
         sweep += 1
@@ -189,6 +189,19 @@ class Homogeneity:
     degrees: int
     p_value: float
 
+    @classmethod
+    def of(cls, clicks: FloatArray, views: FloatArray) -> "Homogeneity":
+        """Test by Pearson's chi-square whether all items have one rate, in a table with one column per item.
+
+        The chi-square law holds only if clicks are expected on every item. With very unequal views a single click on an
+        item with few views makes up much of the statistic, and a test at level 5 % rejects 20 % of the logs with equal
+        rates. So the p-value comes from tables drawn with the pooled rate and the views of the log (parametric
+        bootstrap), always the same tables for the same counts.
+        """
+        c, n = clicks[views > 0], views[views > 0]
+        whole = np.rint(n) > 0  # corrected views are no whole numbers
+        return cls(float(_chi_square(c, n)), len(c) - 1, _chance(np.rint(c[whole]), np.rint(n[whole])))
+
 
 @dataclass(frozen=True, eq=False)
 class RateLaw:
@@ -222,6 +235,32 @@ class RateLaw:
         drawn = np.random.default_rng(0).beta(self.a, self.b, (each, *self.a.shape)).reshape(-1, len(self.clicks))
         return np.asarray(np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
+    @classmethod
+    def of(cls, clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> "RateLaw":
+        """Return what a log leaves open. Items without views say nothing and have the law of the others.
+
+        Args:
+            clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0; or, where they are
+                not known exactly, one row for each law, shape `(D, L)`.
+            views: number of views of each item, 0 or larger.
+            draws: number `D` of laws.
+            seed: seed of the draws.
+        """
+        n = np.asarray(views, dtype=np.float64)
+        rows = np.broadcast_to(np.asarray(clicks, dtype=np.float64), (draws, len(n)))
+        c = rows.mean(axis=0) if np.ndim(clicks) > 1 else rows[0]
+        rng = np.random.default_rng([seed, len(c)])
+        seen = _sample(n, rng)
+        a, b = np.empty((2, draws, len(c)))
+        expected = np.zeros(len(c))
+        for d, law in enumerate(islice(laws(c[seen], n[seen], rng), draws)):
+            mine = rows[d]
+            weights = law.weights(mine, n)
+            owner = _drawn(weights, rng)
+            a[d], b[d] = mine + law.a[owner], n - mine + law.b[owner]
+            expected += (weights * (mine[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
+        return cls(c, n, *_likeliest(c[seen], n[seen]), Homogeneity.of(c, n), expected, a, b)
+
 
 def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
     """Draw all click probabilities from the likeliest single beta law, shape `(draws, L)`: rough, and quick."""
@@ -231,32 +270,6 @@ def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
     mean, strength = _likeliest(c[seen], n[seen])
     s = min(strength, _STRONGEST * float(n.max()))
     return rng.beta(c + s * mean, n - c + s * (1 - mean), (draws, len(c)))
-
-
-def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> RateLaw:
-    """Return what a log leaves open. Items without views say nothing and have the law of the others.
-
-    Args:
-        clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0; or, where they are
-            not known exactly, one row for each law, shape `(D, L)`.
-        views: number of views of each item, 0 or larger.
-        draws: number `D` of laws.
-        seed: seed of the draws.
-    """
-    n = np.asarray(views, dtype=np.float64)
-    rows = np.broadcast_to(np.asarray(clicks, dtype=np.float64), (draws, len(n)))
-    c = rows.mean(axis=0) if np.ndim(clicks) > 1 else rows[0]
-    rng = np.random.default_rng([seed, len(c)])
-    seen = _sample(n, rng)
-    a, b = np.empty((2, draws, len(c)))
-    expected = np.zeros(len(c))
-    for d, law in enumerate(islice(laws(c[seen], n[seen], rng), draws)):
-        mine = rows[d]
-        weights = law.weights(mine, n)
-        owner = drawn(weights, rng)
-        a[d], b[d] = mine + law.a[owner], n - mine + law.b[owner]
-        expected += (weights * (mine[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
-    return RateLaw(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
 
 
 def _sample(views: FloatArray | IntArray, rng: np.random.Generator) -> IntArray:
@@ -296,19 +309,6 @@ def _height(law: BetaMixture, clicks: IntArray, looks: IntArray) -> float:
 def _rounded(number: float) -> float:
     """Return a parameter of a law without the digits that differ between processors."""
     return float(f"{number:.{_DIGITS}g}")
-
-
-def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:
-    """Test by Pearson's chi-square whether all items have one rate, in a table with one column per item.
-
-    The chi-square law holds only if clicks are expected on every item. With very unequal views a single click on an
-    item with few views makes up much of the statistic, and a test at level 5 % rejects 20 % of the logs with equal
-    rates. So the p-value comes from tables drawn with the pooled rate and the views of the log (parametric bootstrap),
-    always the same tables for the same counts.
-    """
-    c, n = clicks[views > 0], views[views > 0]
-    whole = np.rint(n) > 0  # corrected views are no whole numbers
-    return Homogeneity(float(_chi_square(c, n)), len(c) - 1, _chance(np.rint(c[whole]), np.rint(n[whole])))
 
 
 def _chi_square(clicks: FloatArray, views: FloatArray) -> FloatArray:

@@ -3,20 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec, find_algorithm
 from cascadebai_cli.model.problem import FloatArray, IntArray
-from cascadebai_cli.planning.numbers import ClickCost, PageViews, click_chance, cost, lost_share, page_views
+from cascadebai_cli.planning.numbers import ClickCost, PageViews, click_chance, lost_share
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.text import for_table
 
 # --- Learners that a plan can simulate, and the time that their runs take -------------------------------------------
 
@@ -115,6 +114,17 @@ class Candidate:
         """Whether its lists may be shown in a random order."""
         return bool(getattr(find_algorithm(self.spec.algorithm), "any_order", False))
 
+    @staticmethod
+    def asked(question: Question, key: str) -> "Candidate":
+        """Return a learner with the time that its runs take with the users of the question."""
+        found, batch = CANDIDATES[key], question.wanted.batch
+        if found.staying and batch:
+            times = {name: getattr(found.staying, name) / batch for name in ("step", "step_item", "turn")}
+            return replace(found, pace=replace(found.staying, **times), by_steps=False)
+        if not question.places_differ:
+            return found
+        return replace(found, pace=found.looking or Pace(1e-3, 0.0, found.slow), by_steps=True)
+
     def of(self, question: Question, batch: float | None = None) -> LearnerSpec:
         """Return what runs for a question, with lists that stay for so many page views or by such a share of looks.
 
@@ -177,56 +187,21 @@ CANDIDATES: Mapping[str, Candidate] = {
     "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 3e-7, 3e-8), slow=3e-5),
 }
 """Value of `--learner` -> learner: those that stop by themselves, the sharpest first, then those for a budget."""
-_DEFAULT = ("kl-lucb++", "cascadebai-kl")
-_DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
-
-
-def candidate_of(question: Question, key: str) -> Candidate:
-    """Return a learner with the time that its runs take with the users of the question."""
-    found, batch = CANDIDATES[key], question.wanted.batch
-    if found.staying and batch:
-        times = {name: getattr(found.staying, name) / batch for name in ("step", "step_item", "turn")}
-        return replace(found, pace=replace(found.staying, **times), by_steps=False)
-    if not question.places_differ:
-        return found
-    return replace(found, pace=found.looking or Pace(1e-3, 0.0, found.slow), by_steps=True)
-
-
-def chosen_learners(keys: Sequence[str], *, at_budget: bool, batch: int | None = None) -> tuple[str, ...]:
-    """Return the learners asked for, or by default the best ones.
-
-    Raises:
-        ConfigError: if one is not known, does not stop by itself and has no budget, or cannot have lists that stay.
-    """
-    for key in keys:
-        if batch and key in CANDIDATES and not CANDIDATES[key].staying:
-            raise ConfigError(f"--batch {batch} is simulated for kl-lucb++ alone; leave --learner {key} out")
-        if key not in CANDIDATES:
-            raise ConfigError(f"--learner {for_table(key)} is not known; {suggest(key, CANDIDATES)}")
-        if CANDIDATES[key].factor is None and not at_budget:
-            raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
-    default = _DEFAULT[:1] if batch else _DEFAULT_AT_BUDGET if at_budget else _DEFAULT
-    return tuple(dict.fromkeys(keys)) or default
-
-
 # --- Runs: a learner and a truth that the log leaves open make a cell, as in a sweep --------------------------------
 
 
-CellRuns = list[list[TrialRow]]
-"""The runs of each cell."""
 _TIE = 1e-12
 """Tolerance of runs with a tied truth and no tolerance: they do not end, but the cell is valid."""
 
 
-def truths_of_trials(efforts: FloatArray, trials: int) -> IntArray:
-    """Return which truths are simulated: evenly spread from the easiest to the hardest, shape `(trials,)`."""
+def turns_of(efforts: FloatArray, trials: int, size: int) -> list[int]:
+    """Return which truths are simulated, evenly spread from the easiest to the hardest, in the order of the runs.
+
+    About every `size` of them are spread as all are.
+    """
     order = np.argsort(efforts, kind="stable")
-    return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
-
-
-def in_turn(truths: IntArray, size: int) -> list[int]:
-    """Return the truths of runs in another order, in which about every `size` of them are spread as all are."""
-    number = max(1, -(-len(truths) // size))
+    truths = order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)]
+    number = max(1, -(-trials // size))
     first = number // 2
     starts = (first, *(one for one in range(number) if one != first))
     return [truth for start in starts for truth in truths[start::number].tolist()]
@@ -285,33 +260,42 @@ def cell_of(
     )
 
 
+_Told = TypeVar("_Told")
+
+
 def run_cells(
-    cells: Sequence[Cell],
-    rounds: Callable[[CellRuns], Sequence[int]],
-    seed: int,
+    question: Question,
+    cells: Mapping[tuple[str, int, Any], Cell],
+    turns: Mapping[str, list[int]],
+    learners: Callable[[Sequence[list[TrialRow]]], list[_Told]],
+    missing: Callable[[list[_Told]], Mapping[str, int]],
+    so_far: Callable[[list[_Told]], str],
     backend: Backend,
     watch: Watch,
-    so_far: Callable[[CellRuns], str],
     seconds: float,
-) -> CellRuns | None:
-    """Run cells in rounds, until no further run is asked for; return `None` if a run raised.
+) -> list[_Told] | None:
+    """Run cells in rounds, until no further run is asked for; return the learners, or `None` if a run raised.
 
     Args:
-        cells: the cells.
-        rounds: says from the runs so far, and from nothing else, how many further runs there are of each cell.
-        seed: root seed.
+        question: what was asked.
+        cells: learner, truth and budget -> cell.
+        turns: the truths of the runs of each learner that have not begun.
+        learners: makes the learners that have runs of the rows of each cell.
+        missing: says from the learners so far, and from nothing else, how many further runs each shall have.
+        so_far: says in a few words what the runs that have ended tell.
         backend: where the runs are simulated.
         watch: follows the runs.
-        so_far: says in a few words what the runs that have ended tell.
         seconds: processor time that all take, by the estimates.
     """
-    settings = Settings(seed, fail_fast=True, with_items=True)
-    with Follower(watch, cells, [0] * len(cells), so_far=so_far, seconds=seconds).shown() as follower:
-        while not follower.failed and any(further := rounds(follower.rows)):
+    settings, all_cells = Settings(question.wanted.seed, fail_fast=True, with_items=True), list(cells.values())
+    places = [(key, truth) for key, truth, _ in cells]
+    told = Follower(watch, all_cells, [0] * len(cells), so_far=lambda rows: so_far(learners(rows)), seconds=seconds)
+    with told.shown() as follower:
+        while not follower.failed and any(further := next_round(turns, places, missing(learners(follower.rows)))):
             follower.expect(further)
             numbers = [len(rows) + np.arange(more) for rows, more in zip(follower.rows, further, strict=True)]
-            collect(cells, numbers, settings, backend, follower)
-    return None if follower.failed else follower.rows
+            collect(all_cells, numbers, settings, backend, follower)
+    return None if follower.failed else learners(follower.rows)
 
 
 # --- A test with a guarantee: runs until the learner stops ----------------------------------------------------------
@@ -378,41 +362,44 @@ class Test:
         """Number of runs of the first learner that named items."""
         return sum(row.status == "stopped" for row in self.learners[0].rows)
 
+    @classmethod
+    def of(
+        cls, question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
+    ) -> "Test | None":
+        """Run a test with each learner; return `None` if a run raised."""
+        sizes = _sizes_of(question, keys, trials)
+        keys, left_out = tuple(sizes), [key for key in keys if key not in sizes]
+        seconds = sum(size.seconds for size in sizes.values())
+        if seconds <= _HERE:
+            backend = Backend("sequential")
+        turns = {key: turns_of(question.planned.efforts, size.trials, _ENOUGH) for key, size in sizes.items()}
+        cells = {
+            (key, truth, None): cell_of(question, CANDIDATES[key], truth, cap=size.cap, batch=size.batch)
+            for key, size in sizes.items()
+            for truth in sorted(set(turns[key]))
+        }
 
-def tested(question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch) -> Test | None:
-    """Run a test with each learner; return `None` if a run raised."""
-    sizes = _sizes_of(question, keys, trials)
-    keys, left_out = tuple(sizes), [key for key in keys if key not in sizes]
-    seconds = sum(size.seconds for size in sizes.values())
-    if seconds <= _HERE:
-        backend = Backend("sequential")
-    truths = {key: truths_of_trials(question.planned.efforts, size.trials) for key, size in sizes.items()}
-    turns = {key: in_turn(mine, _ENOUGH) for key, mine in truths.items()}
-    places = [(key, truth) for key in keys for truth in sorted(set(truths[key].tolist()))]
-    cells = [
-        cell_of(question, CANDIDATES[key], truth, cap=sizes[key].cap, batch=sizes[key].batch) for key, truth in places
-    ]
+        numbers = {key: len(mine) for key, mine in turns.items()}
 
-    def learners(runs: CellRuns) -> list[Simulated]:
-        mine: dict[str, list[tuple[int, TrialRow]]] = {key: [] for key in keys}
-        for (key, truth), rows in zip(places, runs, strict=True):
-            mine[key] += [(truth, row) for row in rows]
-        return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran]
+        def learners(runs: Sequence[list[TrialRow]]) -> list[Simulated]:
+            mine: dict[str, list[tuple[int, TrialRow]]] = {key: [] for key in keys}
+            for (key, truth, _), rows in zip(cells, runs, strict=True):
+                mine[key] += [(truth, row) for row in rows]
+            return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran]
 
-    def further(runs: CellRuns) -> list[int]:
-        # a few runs alone take as long as many side by side
-        wanted = {key: _ENOUGH if not trials and len(truths[key]) >= 2 * _ENOUGH else len(truths[key]) for key in keys}
-        wanted |= {one.key: missing_runs(one.views.n, one.views.error, _KNOWN) for one in learners(runs)}
-        return next_round(turns, places, wanted)
+        def missing(found: list[Simulated]) -> dict[str, int]:
+            # a few runs alone take as long as many side by side
+            wanted = {key: _ENOUGH if not trials and n >= 2 * _ENOUGH else n for key, n in numbers.items()}
+            return wanted | {one.key: missing_runs(one.views.n, one.views.error, _KNOWN) for one in found}
 
-    def so_far(runs: CellRuns) -> str:
-        return ", ".join(one.views.so_far for one in learners(runs))
+        def so_far(found: list[Simulated]) -> str:
+            return ", ".join(one.views.so_far for one in found)
 
-    runs = run_cells(cells, further, question.wanted.seed, backend, watch, so_far, seconds)
-    if runs is None:
-        return None
-    ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))
-    return Test(ranked, _cost(question, ranked[0]), tuple(CANDIDATES[key].name for key in left_out))
+        found = run_cells(question, cells, turns, learners, missing, so_far, backend, watch, seconds)
+        if found is None:
+            return None
+        ranked = tuple(sorted(found, key=lambda one: (not one.views.ended, one.views.median)))
+        return cls(ranked, _cost(question, ranked[0]), tuple(CANDIDATES[key].name for key in left_out))
 
 
 @dataclass(frozen=True)
@@ -437,7 +424,7 @@ def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> di
     """Return the sizes of the learners whose runs end in time, or of all if none does; they share the time."""
     kept = list(keys)
     while True:
-        sizes = {key: _size(candidate_of(question, key), question, SECONDS / len(kept), trials) for key in kept}
+        sizes = {key: _size(Candidate.asked(question, key), question, SECONDS / len(kept), trials) for key in kept}
         fitting = [key for key in kept if sizes[key].fits]
         if not fitting or fitting == kept:
             return sizes
@@ -503,7 +490,7 @@ def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: flo
 def _simulated(question: Question, key: str, ran: Sequence[tuple[int, TrialRow]], size: _Size) -> Simulated:
     truths, rows = np.array([truth for truth, _ in ran]), tuple(row for _, row in ran)
     good = question.good(question.planned.epsilon)
-    views = page_views(
+    views = PageViews.of(
         CANDIDATES[key].name,
         [row.steps for row in rows],
         [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in ran],
@@ -522,7 +509,7 @@ def _cost(question: Question, first: Simulated) -> ClickCost | None:
     own = list(first.views.truths)
     pages, shares = first.views.pages(question.planned.efforts), _loses(question, first)
     truths, shares = (question.truths[own], shares[:, None]) if own else (question.truths, shares)
-    return cost(shares, truths, question.page, pages, np.array(question.looks), question.wanted.pages)
+    return ClickCost.of(shares, truths, question.page, pages, np.array(question.looks), question.wanted.pages)
 
 
 def _loses(question: Question, first: Simulated) -> FloatArray:

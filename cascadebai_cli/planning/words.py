@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.planning.options import SHARP
+from cascadebai_cli.planning.plan import SHARP
 from cascadebai_cli.text import (
     NO_NUMBER,
     Table,
@@ -19,7 +19,6 @@ from cascadebai_cli.text import (
     quantity,
     share,
     spread_in_words,
-    table_of,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _answers_in_words(done: "Plan", answers: "Answers") -> str:
     wanted, parts = done.question.wanted, []
     if wanted.budget is not None:
         parts += [
-            f"after {count(wanted.budget)} page views{_days(wanted.budget, done.question.wanted.per_day)}:",
+            f"after {_page_views(wanted.budget)}{_days(wanted.budget, done.question.wanted.per_day)}:",
             str(_then(done, answers)),
         ]
     if wanted.sure is not None:
@@ -52,6 +51,10 @@ def _order(done: "Plan") -> str:
         "is simulated so, as its guarantee then holds for what is looked at; `cascadebai live start --reads page` runs "
         "such a test\n"
     )
+
+
+def _page_views(number: float) -> str:
+    return f"{count(number)} page view{'s' * (count(number) != '1')}"
 
 
 def _days(page_views: int, per_day: float | None) -> str:
@@ -72,7 +75,7 @@ def _then(done: "Plan", answers: "Answers") -> Table:
             number = f"{then.right_low:.2f} to {then.right_high:.2f}"
             rows.append([one.name, _precise_percent(then.all_right), chance, f"{then.right:.2f}", number])
     rows.append(["no test, the log's own", _precise_percent(answers.own_right), "", f"{answers.own_number:.2f}", ""])
-    return table_of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
+    return Table.of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
 
 
 def _needed(done: "Plan", answers: "Answers") -> Table:
@@ -84,7 +87,7 @@ def _needed(done: "Plan", answers: "Answers") -> Table:
     none = "0" if answers.own_right >= (sure or 1.0) else "never"
     rows.append(["no test, the log's own", none, "", *(["", ""] if per_day else [])])
     days = ["days", "95 % interval"] if per_day else []
-    return table_of(["learner", "page views", "95 % interval", *days], rows)
+    return Table.of(["learner", "page views", "95 % interval", *days], rows)
 
 
 def _precise_percent(chance: float) -> str:
@@ -158,15 +161,17 @@ def question_in_words(question: "Question") -> str:
     log, rates, test = question.log, question.rates, question.rates.homogeneity
     strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
     unseen = int((log.views == 0).sum())
+    none = "has none and gets" if unseen == 1 else "have none and get"
     lines = [
         *_advice(question),
         f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
         f"{exact(round(float(log.views.sum()), 1))} views"
-        + (f"; {count(unseen)} of the items have none and get the rates that the others have" if unseen else ""),
+        + (f"; {count(unseen)} of the items {none} the rates that the others have" if unseen else ""),
         *log.notes,
         f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
         "likelihood)",
-        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
+        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} "
+        f"degree{'s' * (test.degrees != 1)} of freedom, "
         + (f"p = {test.p_value:.2g}" if test.p_value >= _LEAST else f"p < {_LEAST:g}"),
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
         _wanted_in_words(question),
@@ -174,7 +179,7 @@ def question_in_words(question: "Question") -> str:
     ]
     least = question.least
     if least is not None:
-        lines.append(f"were these the rates, no learner could do with fewer than {count(least)} page views on average")
+        lines.append(f"were these the rates, no learner could do with fewer than {_page_views(least)} on average")
     return "\n".join(lines) + "\n"
 
 
@@ -290,7 +295,7 @@ def _learners(done: "Plan", test: "Test") -> Table:
             row += _counts(tuple(value / per_day for value in spread), views.cap / per_day, views.ended)
         rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else NO_NUMBER])
     days = ["days", "5 %", "95 %"] if per_day else []
-    return table_of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
+    return Table.of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
 
 
 def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
@@ -302,7 +307,7 @@ def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
 def _left_out(done: "Plan", test: "Test") -> str:
     runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in test.learners)
     capped = [
-        f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
+        f"{one.views.capped} of {one.views.learner} given up after {_page_views(one.views.cap)}"
         + (", too early to say anything of it" if one not in test.told else "")
         for one in test.learners
         if one.views.capped
@@ -340,7 +345,7 @@ def _tolerances(done: "Plan", test: "Test") -> Table:
             ]
         )
     header = ["tolerance", "epsilon", "items good enough", f"page views, {first.learner}", "5 %", "95 %", ""]
-    return table_of(header, rows)
+    return Table.of(header, rows)
 
 
 def _cost(done: "Plan", test: "Test") -> str:
@@ -375,4 +380,4 @@ def _items(done: "Plan") -> Table:
         for item in done.shown[:_MOST_SHOWN]
     ]
     header = ["item", "clicks", "views", "rate", "5 to 95 %", f"among the best {done.question.K}", "found in runs"]
-    return table_of(header, rows)
+    return Table.of(header, rows)

@@ -139,6 +139,10 @@ _RANGE = "Range"
 class _Plain(GenerateJsonSchema):
     """A generator that leaves out the titles of keys, which only repeat their names."""
 
+    def normalize_name(self, name: str) -> str:
+        """Return the name of a model in the schema, without the sign that it has in the module alone."""
+        return super().normalize_name(name).lstrip("_")
+
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 

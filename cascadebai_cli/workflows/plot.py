@@ -22,9 +22,9 @@ from cascadebai_cli.analysis.cells import (
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
-from cascadebai_cli.figures.labels import Labels, literal, wrong_in_words
+from cascadebai_cli.figures.labels import Labels, literal
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
-from cascadebai_cli.figures.style import page_mark, read_style, render_pages, warn_of_letters
+from cascadebai_cli.figures.style import page_mark, read_style, render, warn_of_letters
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
@@ -152,24 +152,40 @@ class Drawing:
     """The pages of a figure.
 
     Attributes:
+        plot: what was asked for.
         chart: what they show; none if they show no cells.
         own: settings of the user's style.
     """
 
+    plot: Plot
     pages: "Sequence[Figure]"
     chart: "Chart | None"
     own: Mapping[str, Any]
 
     @property
+    def title(self) -> str:
+        """What the figure shows."""
+        return self.chart.title if self.chart else self.plot.figure.title
+
+    @property
+    def alternative(self) -> str:
+        """What the figure shows, in a few sentences, for readers who do not see it."""
+        return self.chart.alternative if self.chart else f"{self.title}. {self.plot.figure.words}"
+
+    def warn_of_letters(self, studies: Sequence[StudyResults], watch: Watch) -> None:
+        """Warn of the letters that no installed font has."""
+        warn_of_letters(self.pages, ", ".join(results.name for results in studies), watch.warn)
+
+    @property
     def caption(self) -> str:
         """What the crosses on points mean, as a sentence without its full stop; empty if no point has one."""
-        return wrong_in_words(self.chart) if self.chart else ""
+        return self.chart.wrong if self.chart else ""
 
     def files(self, format: str, studies: Sequence[StudyResults]) -> list[bytes]:
         """Return the contents of the files of the figure: one for each page, or one PDF for all."""
         hashes = ",".join(results.rows_sha256 for results in studies)
         title = ", ".join(dict.fromkeys(results.name for results in studies))
-        return render_pages(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
+        return render(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
 
 
 def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
@@ -179,10 +195,10 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
     if not plot.figure.data:
-        return Drawing(draw(plot, None, {}), None, {})
+        return Drawing(plot, draw(plot.kind, None, {}), None, {})
     own = read_style(plot.style)
     shown = chart(studies, plot)
-    return Drawing(draw(plot, shown, own), shown, own)
+    return Drawing(plot, draw(plot.kind, shown, own), shown, own)
 
 
 def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
@@ -308,7 +324,7 @@ def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None
         watch.remark(drawn.chart.remark)
     if drawn.chart and drawn.chart.left_out:
         watch.warn(f"warning: {drawn.chart.left_out}")
-    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
+    drawn.warn_of_letters(studies, watch)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
 

@@ -19,8 +19,6 @@ from cascadebai_cli.analysis.claims import claims_of_config
 from cascadebai_cli.analysis.results import StudyResults, load_results, weights_of
 from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.labels import alternative, title_of
-from cascadebai_cli.figures.style import warn_of_letters
 from cascadebai_cli.model.problem import CASCADING, FloatArray
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import (
@@ -298,19 +296,19 @@ def _pictures(results: StudyResults, watch: Watch) -> tuple[list[_PagePicture], 
         except ConfigError as error:
             refusals.append(f"no figure: {error}")
             continue
-        warn_of_letters(drawn.pages, results.name, watch.warn)
-        pictures += _pages(drawn, results, asked)
+        drawn.warn_of_letters([results], watch)
+        pictures += _pages(drawn, results)
         left_out += [drawn.chart.left_out] if drawn.chart and drawn.chart.left_out else []
     return pictures, list(dict.fromkeys(refusals)), left_out
 
 
-def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[_PagePicture]:
-    title = ". ".join(filter(None, [title_of(asked, drawn.chart), drawn.caption[:1].upper() + drawn.caption[1:]]))
+def _pages(drawn: Drawing, results: StudyResults) -> Iterator[_PagePicture]:
+    title = ". ".join(filter(None, [drawn.title, drawn.caption[:1].upper() + drawn.caption[1:]]))
     svgs = drawn.files("svg", [results])
     for nth, svg in enumerate(svgs, 1):
         page = f" (page {nth} of {len(svgs)})" if len(svgs) > 1 else ""
-        data = _data(_drawn(results, drawn.chart), asked.kind) if drawn.chart and nth == 1 else None
-        yield _PagePicture(title + page, alternative(asked, drawn.chart), svg, data)
+        data = _data(_drawn(results, drawn.chart), drawn.plot.kind) if drawn.chart and nth == 1 else None
+        yield _PagePicture(title + page, drawn.alternative, svg, data)
 
 
 def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:

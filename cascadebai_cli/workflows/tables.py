@@ -35,7 +35,7 @@ from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.kinds import Selection
 from cascadebai_cli.study.plot import refuse_unknown_option
-from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted, values_of
+from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, values_of
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
@@ -163,7 +163,7 @@ def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = Fals
         printed = cells_printed(rows)
     if asked.average:
         note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
-        printed = noted(printed, "; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
+        printed = printed.noted("; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
     warn_of_gaps(results, watch, list(shown))
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.figures.layout import ARROW
+from cascadebai_cli.figures.layout import Signs
 from cascadebai_cli.figures.style import ORDER_LOOKS, render
 
 CAP = 10**7
@@ -82,7 +82,7 @@ def test_capped_bars_are_hatched_and_numbered(results: StudyResults) -> None:
     }
     assert hatched == STUCK
     assert [text.get_text() for text in axes.texts] == ["5", "5", "5"]
-    arrows = [line for line in axes.get_lines() if line.get_marker() is ARROW]
+    arrows = [line for line in axes.get_lines() if line.get_marker() is Signs.ARROW]
     assert sum(len(line.get_xdata()) for line in arrows) == 3
 
 
@@ -123,7 +123,7 @@ def test_sixteen_panels_in_the_order_of_the_paper(tmp_path: Path) -> None:
     ]
     assert titles[-1] == r"$L = 128,\ K = 8,\ \delta = 0.05,\ \epsilon = 0.05$"
     assert len({axes.get_ylim() for axes in drawn.axes}) == 1
-    assert render(drawn, "png", title="figure4", rows_sha256="0")
+    assert render([drawn], "png", title="figure4", rows_sha256="0")[0]
 
 
 def test_an_unfinished_sweep_can_be_drawn(tmp_path: Path) -> None:

@@ -98,4 +98,4 @@ def test_schematic_names_its_rows_and_columns(L, K):
     assert axes.get_yticklabels()[0].get_text() == "0"
     assert axes.get_xticklabels()[-1].get_text() == "$L$"
     assert len(axes.texts) == L
-    assert render(figure, "png", title="x", rows_sha256="0") == render(figure, "png", title="x", rows_sha256="0")
+    assert render([figure], "png", title="x", rows_sha256="0") == render([figure], "png", title="x", rows_sha256="0")

@@ -69,4 +69,4 @@ def test_one_panel_for_each_tolerance(tmp_path: Path) -> None:
     results = load_results(write_results(tmp_path / "r", config))
     figure = drawn.figure(results, kind="curves", x="K")
     assert figure.axes[1].get_title().endswith(r"$\epsilon = 0.05$")
-    assert render(figure, "png", title="r", rows_sha256="0")
+    assert render([figure], "png", title="r", rows_sha256="0")[0]

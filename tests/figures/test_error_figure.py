@@ -12,8 +12,7 @@ from sweeps import call, refusal
 
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.figures.labels import alternative, title_of
-from cascadebai_cli.figures.layout import CEILING_LABEL
+from cascadebai_cli.figures.layout import Signs
 from cascadebai_cli.study.plot import Plot
 
 DATA = Path(__file__).parent / "data"
@@ -56,7 +55,7 @@ def test_cells_without_an_error_are_upper_limits_at_the_end_of_their_interval(re
     assert not points["is_ceiling"][points["error_rate"] > 0].any()
     assert list(zero["y"]) == list(zero["error_high"])
     (legend,) = drawn.figure(results).legends
-    assert CEILING_LABEL in [text.get_text() for text in legend.get_texts()]
+    assert Signs.CEILING in [text.get_text() for text in legend.get_texts()]
 
 
 def test_nothing_is_marked_as_wrong_more_often_than_delta(results: StudyResults) -> None:
@@ -75,10 +74,10 @@ def test_right_items_stand_on_a_linear_axis(results: StudyResults) -> None:
 
 def test_words_for_readers_who_do_not_see_it(results: StudyResults) -> None:
     chart = drawn.data(results)
-    assert title_of(chart.plot, chart) == "Share of wrong recommendations of each learner against budget"
-    assert "at most " in alternative(chart.plot, chart)
+    assert chart.title == "Share of wrong recommendations of each learner against budget"
+    assert "at most " in chart.alternative
     right = drawn.data(results, y="right")
-    assert "right items at budget = 100" in alternative(right.plot, right)
+    assert "right items at budget = 100" in right.alternative
 
 
 def test_a_study_without_a_budget_has_no_such_figure() -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from sweeps import call, sweep, write_config
 
 from cascadebai_cli.figures import style
-from cascadebai_cli.figures.style import new_figure, render, styled
+from cascadebai_cli.figures.style import Picture, render, style_of
 
 ARABIC, CHINESE = "مرحبا", "漢字"
 
@@ -20,9 +20,9 @@ def _only_the_fonts_of_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     style._families.cache_clear()
 
 
-@styled
+@style_of()
 def figure_with(text: str) -> Figure:
-    figure = new_figure(2, 1)
+    figure = Picture(2, 1)
     figure.text(0.1, 0.5, text)
     return figure
 
@@ -32,8 +32,8 @@ def test_another_font_has_the_letters(text: str) -> None:
     figure = figure_with(text)
     assert style._set_fonts(figure) == ""
     assert "DejaVu Sans" in figure.texts[0].get_fontfamily()
-    plain = render(figure_with(text.replace(ARABIC, CHINESE)), "svg", title="x", rows_sha256="0")
-    assert render(figure, "svg", title="x", rows_sha256="0") != plain
+    plain = render([figure_with(text.replace(ARABIC, CHINESE))], "svg", title="x", rows_sha256="0")
+    assert render([figure], "svg", title="x", rows_sha256="0") != plain
 
 
 @pytest.mark.parametrize("text", [CHINESE, f"{CHINESE}, $K = 3$"])
@@ -43,7 +43,7 @@ def test_letters_that_no_font_has_are_named_and_nothing_else_is_said(
     """A warning would be an error here."""
     figure = figure_with(text)
     assert style._set_fonts(figure) == "字漢"
-    assert render(figure, "png", title="x", rows_sha256="0")
+    assert render([figure], "png", title="x", rows_sha256="0")[0]
     assert caplog.records == []
 
 

@@ -15,7 +15,7 @@ from synthetic import planted_steps, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.layout import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
+from cascadebai_cli.figures.layout import Signs
 from cascadebai_cli.figures.style import panel_letter
 
 LONG = "An instance with a name as long as a sentence, which no title of a panel can hold in one line of its own 1"
@@ -178,12 +178,12 @@ def test_a_logarithmic_axis_has_at_least_two_labels(tmp_path: Path) -> None:
 def test_lower_limits_have_open_markers_with_arrows_and_no_interval(tmp_path: Path) -> None:
     page = drawn.figure(study(tmp_path, cap=500_000))
     (axes,) = page.axes
-    arrows = [line for line in axes.get_lines() if line.get_marker() is ARROW]
+    arrows = [line for line in axes.get_lines() if line.get_marker() is Signs.ARROW]
     assert [list(line.get_xdata()) for line in arrows] == [[30, 40]]
     (curve,) = axes.containers
     assert curve[0].get_markevery() == [0]
     assert [segment[0][1] == segment[1][1] for segment in curve[2][0].get_segments()] == [False, True, True]
-    assert LIMIT_LABEL in [text.get_text() for text in page.legends[0].get_texts()]
+    assert Signs.LIMIT in [text.get_text() for text in page.legends[0].get_texts()]
 
 
 @pytest.mark.parametrize("log", ["none", "y"])
@@ -191,7 +191,7 @@ def test_arrows_stay_below_the_title(log: str, tmp_path: Path) -> None:
     page = drawn.figure(study(tmp_path, cap=500_000), log=log)
     page.draw_without_rendering()
     (axes,) = page.axes
-    highest = axes.transData.transform((40, 500_000))[1] + ARROW_POINTS * page.dpi / 72
+    highest = axes.transData.transform((40, 500_000))[1] + Signs.LENGTH * page.dpi / 72
     assert highest < axes.get_window_extent().y1
 
 
@@ -202,7 +202,7 @@ def test_what_was_wrong_too_often_has_a_cross_and_is_named(tmp_path: Path) -> No
     page = drawn.figure(results)
     crosses = [line for line in page.axes[0].get_lines() if line.get_marker() == "x"]
     assert [list(line.get_xdata()) for line in crosses] == [[40]]
-    assert WRONG_LABEL in [text.get_text() for text in page.legends[0].get_texts()]
+    assert Signs.WRONG in [text.get_text() for text in page.legends[0].get_texts()]
 
 
 def test_the_caption_names_the_crosses(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures import draw as drawers
 from cascadebai_cli.figures import pictures as others
 from cascadebai_cli.figures import style
-from cascadebai_cli.figures.style import STYLE, styled
+from cascadebai_cli.figures.style import STYLE, style_of
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import drawing
 
@@ -68,7 +68,7 @@ def test_every_baseline_has_its_picture() -> None:
 def difference(name: str, folder: Path) -> str | None:
     """What the comparison says of a figure as it is drawn now."""
     path = folder / "now.png"
-    styled(draw(name).savefig)(path, dpi=DPI)
+    style_of()(draw(name).savefig)(path, dpi=DPI)
     return compare_images(str(BASELINE / f"test_picture_{name}.png"), str(path), TOLERANCE)
 
 

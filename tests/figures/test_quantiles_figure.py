@@ -13,7 +13,7 @@ def test_a_panel_a_pair(panels: int) -> None:
     samples = {f"case {i}": (rng.normal(100, 5, 50), rng.normal(100, 5, 70)) for i in range(panels)}
     figure = draw_quantiles(samples, "step by step", "skip-ahead")
     assert [axes.get_title() for axes in figure.axes] == list(samples)
-    assert render(figure, "png", title="q", rows_sha256="0")
+    assert render([figure], "png", title="q", rows_sha256="0")[0]
 
 
 def test_points_are_quantiles_and_lie_on_the_diagonal_for_equal_samples() -> None:

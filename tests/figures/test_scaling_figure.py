@@ -129,7 +129,7 @@ def test_an_instance_without_a_fit_shows_its_dots(tmp_path: Path) -> None:
     assert axes.get_title() == "$w^{*} = 1/K$, $w\N{PRIME} = 1/K^{2}$"
     assert len(axes.containers) == 1
     assert not lines_of(axes, "red")
-    assert render(figure, "png", title="r", rows_sha256="0")
+    assert render([figure], "png", title="r", rows_sha256="0")[0]
 
 
 def test_what_varies_is_in_the_title(tmp_path: Path) -> None:
@@ -142,22 +142,22 @@ def test_what_varies_is_in_the_title(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", mostly_slow(["pdf", "png", "svg"], ["png"]))
 def test_drawn_twice_is_the_same_file_and_carries_the_hash(results: StudyResults, format: str) -> None:
-    files = [render(draw(results), format, title="table1", rows_sha256="0123abcd") for _ in range(2)]
+    files = [render([draw(results)], format, title="table1", rows_sha256="0123abcd")[0] for _ in range(2)]
     assert hashlib.sha256(files[0]).hexdigest() == hashlib.sha256(files[1]).hexdigest()
     assert b"rows_sha256=0123abcd" in files[0]
     assert b"Date" not in files[0]
 
 
 def test_pdf_embeds_whole_fonts(results: StudyResults) -> None:
-    pdf = render(draw(results), "pdf", title="table1", rows_sha256="0")
+    pdf = render([draw(results)], "pdf", title="table1", rows_sha256="0")[0]
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
 
 
 def test_the_settings_of_the_user_neither_matter_nor_change(results: StudyResults) -> None:
-    plain = render(draw(results), "png", title="table1", rows_sha256="0")
+    plain = render([draw(results)], "png", title="table1", rows_sha256="0")
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        assert render(draw(results), "png", title="table1", rows_sha256="0") == plain
+        assert render([draw(results)], "png", title="table1", rows_sha256="0") == plain
         assert mpl.rcParams["font.size"] == 30
 
 

@@ -23,4 +23,4 @@ def test_a_panel_a_line_with_all_sets_in_it() -> None:
         assert [points.get_color() for points in sets] == list(COLOURS)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["published", "independent", "used again"]
-    assert render(figure, "png", title="x", rows_sha256="0")
+    assert render([figure], "png", title="x", rows_sha256="0")[0]

@@ -13,10 +13,8 @@ from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
-from cascadebai_cli.figures.labels import alternative
 from cascadebai_cli.store.summary import quantiles_of
 from cascadebai_cli.store.trials import read_trials
-from cascadebai_cli.study.plot import Plot
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
 
@@ -89,7 +87,7 @@ def test_the_share_that_has_stopped_rises_by_one_trial_at_a_time_and_ends_at_the
             shown = y[x <= at][-1] if (x <= at).any() else 0
             assert shown == pytest.approx(((all_steps <= at) & (all_steps < 2200)).mean())
         assert (x[-1], y[-1]) == (2200, 1 - cell["n_capped"] / cell["n"])
-    said = alternative(Plot(kind="ecdf"), drawn.data(results, kind="ecdf", where={"K": 20}))
+    said = drawn.data(results, kind="ecdf", where={"K": 20}).alternative
     assert said.startswith("Share of the trials of each learner that have stopped, against steps. ")
     assert " of the trials at steps = 2200." in said
 
@@ -204,7 +202,7 @@ def test_differences_below_zero_are_drawn_whole_beside_a_line_at_zero(pairs: Stu
         assert 0.0 in [float(line.get_ydata()[0]) for line in axes.get_lines() if len(line.get_xdata()) == 2]
         ends = [y for one in axes.containers for segment in one[2][0].get_segments() for _, y in segment]
         assert axes.get_ylim()[0] < min(ends) < 0 < max(ends) < axes.get_ylim()[1]
-    assert "from -" in alternative(Plot(kind="curves", y="difference"), drawn.data(pairs, y="difference"))
+    assert "from -" in drawn.data(pairs, y="difference").alternative
 
 
 def test_a_difference_needs_pairs(pairs: StudyResults, tmp_path: Path) -> None:

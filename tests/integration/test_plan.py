@@ -16,7 +16,7 @@ from cascadebai_cli.live.live import Live
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.planning import runs
 from cascadebai_cli.planning.options import Wanted
-from cascadebai_cli.planning.question import question_about
+from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
 
@@ -140,7 +140,7 @@ def test_a_learner_that_does_not_end_is_left_out_and_names_no_items(tmp_path, mo
 def test_items_without_views_are_planned_for(tmp_path):
     result = plan(tmp_path, GOOD + "new,0,0\n", "--trials", 2)
     assert result.code == 0
-    assert "1 of the items have none" in result.out
+    assert "1 of the items has none" in result.out
     assert cells_of(result.out, "new")[1:3] == ["0", "0"]
 
 
@@ -323,9 +323,9 @@ def runs_that_were_right(shift, trials=150):
     log = Log(
         "log", tuple("abcdef"), np.array([28.0, 23, 20, 15, 21, 20]), np.array([190.0, 165, 200, 140, 180, 110]), ()
     )
-    question = question_about(log, Path("log.csv"), Wanted(2, delta=0.1, epsilon=0.03))
+    question = Question.about(log, Path("log.csv"), Wanted(2, delta=0.1, epsilon=0.03))
     question = replace(question, truths=np.roll(question.truths, shift, axis=1))
-    found = runs.tested(question, ["posterior"], trials, Backend("sequential"), SILENT)
+    found = runs.Test.of(question, ["posterior"], trials, Backend("sequential"), SILENT)
     views = found.learners[0].views
     assert views.capped == 0
     return views.right

@@ -12,16 +12,16 @@ from sweeps import call
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, read_log
 from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.positions import Corrected, corrected
-from cascadebai_cli.planning.question import Question, question_of
-from cascadebai_cli.planning.rates import rates_of
+from cascadebai_cli.planning.positions import Corrected
+from cascadebai_cli.planning.question import Question
+from cascadebai_cli.planning.rates import RateLaw
 
 DATA = Path(__file__).parents[1] / "data"
 BY_SLOT = Layout("item", "clicks", "views", position="slot")
 
 
 def asked(name: str, layout: Layout, **wanted: float) -> Question:
-    return question_of(DATA / f"{name}.csv", layout, Wanted(**wanted))
+    return Question.of(DATA / f"{name}.csv", layout, Wanted(**wanted))
 
 
 # --- Files of each kind ----------------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ def cascade(rng: np.random.Generator, pages: int, *, ranked: bool) -> str:
 
 def held(log: Log, seed: int) -> tuple[int, int]:
     """How many 90 % intervals hold the rates, and how many there are."""
-    counts = corrected(log) if not isinstance(log, Corrected) else log
-    law = rates_of(*counts.counts(60, np.random.default_rng(seed)), 60, seed)
+    counts = Corrected.of(log) if not isinstance(log, Corrected) else log
+    law = RateLaw.of(*counts.counts(60, np.random.default_rng(seed)), 60, seed)
     low, high = law.interval()
     true = W[[int(name.split()[1]) for name in counts.log.names]]
     return int(((low <= true) & (true <= high)).sum()), len(true)

@@ -13,7 +13,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.live.live import Live
 from cascadebai_cli.logs.read import read_log
 from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.question import question_of
+from cascadebai_cli.planning.question import Question
 
 SLOTS = "item,slot,clicks,views\n" + "".join(
     f"i{i},{slot},{clicks},5000\n"
@@ -125,7 +125,7 @@ def test_clicks_are_held_against_the_views_of_an_item_and_not_of_a_row(tmp_path)
 def test_a_click_in_a_few_views_is_not_what_the_log_ranks_first(tmp_path):
     items = "".join(f"item {i},{100 - 9 * i},1000\n" for i in range(8))
     (tmp_path / "log.csv").write_text(HEADER + items + "new,1,5\n")
-    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=2))
+    question = Question.of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=2))
     assert question.own == (0, 1)
 
 
@@ -138,7 +138,7 @@ def test_the_first_line_says_whether_a_test_is_needed(tmp_path, rival, says):
 
 def test_truths_are_rounded_so_that_no_processor_changes_a_seed(tmp_path):
     (tmp_path / "log.csv").write_text(HEADER + COLOURS)
-    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
+    question = Question.of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
     assert (question.truths == np.round(question.truths, 12)).all()
 
 
@@ -176,7 +176,7 @@ def test_rows_that_scatter_more_than_clicks_widen_what_is_said(tmp_path):
         for _ in range(40)
     )
     (tmp_path / "log.csv").write_text(HEADER + weeks)
-    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
+    question = Question.of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
     assert 30 < question.log.dispersion < 150
     assert any("scatter" in note for note in question.log.notes)
     assert question.rates.homogeneity.p_value > 0.01

@@ -15,7 +15,6 @@ from synthetic import Cell, scaling_config, write_results
 from cascadebai_cli.analysis.cells import averaged, cells_with, with_names_apart
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.labels import wrong_in_words
 from cascadebai_cli.store.trials import mean_interval, positive_mean_interval
 from cascadebai_cli.study.plot import alike
 
@@ -95,9 +94,9 @@ def test_errors_count_once_an_instance_however_many_trials_each_has(tmp_path: Pa
     assert row["error_rate"] == pytest.approx(0.18)
     ends = stats.beta.ppf([0.025, 0.975], [5.4, 6.4], [30 - 5.4 + 1, 30 - 5.4])
     np.testing.assert_allclose(row[["error_low", "error_high"]].astype(float), ends)
-    assert wrong_in_words(drawn.data(results)) == ""
+    assert drawn.data(results).wrong == ""
     results.summary["error_rate"] = [0.5, 0.4, 0.33]
-    assert wrong_in_words(drawn.data(results)).endswith("than delta beyond chance: CascadeBAI (41.0%)")
+    assert drawn.data(results).wrong.endswith("than delta beyond chance: CascadeBAI (41.0%)")
 
 
 def test_budgets_stay_apart_and_right_items_have_an_interval_of_their_means(tmp_path: Path) -> None:

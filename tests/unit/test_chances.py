@@ -5,7 +5,7 @@ import math
 import pytest
 
 from cascadebai_cli.planning.files import _as_cells
-from cascadebai_cli.planning.numbers import Chance, chance, needed
+from cascadebai_cli.planning.numbers import Chance, needed
 from cascadebai_cli.store.columns import TrialRow
 
 
@@ -18,7 +18,7 @@ def at(budget: int, all_right: float, low: float, high: float) -> Chance:
 
 
 def test_a_chance_by_hand():
-    found = chance(10, [row(3), row(3), row(1), row(2)], 3)
+    found = Chance.of(10, [row(3), row(3), row(1), row(2)], 3)
     assert (found.budget, found.n, found.all_right, found.right) == (10, 4, 0.5, 2.25)
     assert found.low == pytest.approx(0.0676, abs=1e-4)
     assert found.right_high == 3

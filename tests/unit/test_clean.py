@@ -2,7 +2,7 @@
 
 import pytest
 
-from cascadebai_cli.text import as_markdown, as_text, for_table, for_terminal, table_of
+from cascadebai_cli.text import Table, for_table, for_terminal
 
 HOSTILE = "\x1b[2J\x07\x9b31mred\u202eright\ud800\x00"
 
@@ -22,8 +22,8 @@ def test_names_of_all_languages_stay(name: str) -> None:
     assert for_terminal(name) == for_table(name) == name
 
 
-@pytest.mark.parametrize(("show", "lines"), [(as_text, 4), (as_markdown, 4)])
+@pytest.mark.parametrize(("show", "lines"), [(str, 4), (Table.markdown, 4)])
 def test_a_line_break_in_a_name_does_not_break_a_table(show, lines: int) -> None:
-    text = show(table_of(["item", "n"], [["one\ntwo", "1"], ["three\r", "2"]]))
+    text = show(Table.of(["item", "n"], [["one\ntwo", "1"], ["three\r", "2"]]))
     assert len(text.splitlines()) == lines
     assert r"one\ntwo" in text

@@ -12,7 +12,7 @@ from sweeps import ROOT, call, refusal
 
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import compact
-from cascadebai_cli.text import Table, table_of, with_error
+from cascadebai_cli.text import Table, with_error
 
 FIGURE2, FIGURE4 = ROOT / "results/reference/figure2", ROOT / "results/reference/figure4"
 AT_20 = ("--pivot", "learner", "--where", "K=20")
@@ -239,4 +239,4 @@ def test_what_is_no_table_is_refused(words: tuple[str, ...], sentence: str) -> N
 
 
 def test_a_table_without_marks_is_printed_as_ever(tmp_path: Path) -> None:
-    assert str(table_of(["a", "b"], [["x", "1"]])) == "a  b\n-  -\nx  1"
+    assert str(Table.of(["a", "b"], [["x", "1"]])) == "a  b\n-  -\nx  1"

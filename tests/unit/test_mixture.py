@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from cascadebai_cli.planning.rates import laws, rates_of
+from cascadebai_cli.planning.rates import RateLaw, laws
 
 
 def log(w, seed=1):
@@ -16,7 +16,7 @@ def log(w, seed=1):
 
 def gaps(w, K, seed=1):
     """Between the K-th and the next, in draws."""
-    drawn = np.sort(rates_of(*log(np.array(w), seed), draws=200, seed=seed).draw(np.random.default_rng(seed)), axis=1)
+    drawn = np.sort(RateLaw.of(*log(np.array(w), seed), draws=200, seed=seed).draw(np.random.default_rng(seed)), axis=1)
     return drawn[:, -K] - drawn[:, -K - 1]
 
 
@@ -47,7 +47,7 @@ def test_a_long_tail_is_followed():
     """A single beta law of all items would draw the best of a Zipf law down to the others."""
     clicks, views = log(0.5 / np.arange(1, 201))
     clicks[0], views[0] = 40, 80
-    found = rates_of(clicks, views, draws=200)
+    found = RateLaw.of(clicks, views, draws=200)
     low, high = found.interval()[:, 0]
     assert low < 0.5 < high
     assert found.expected[0] > (clicks[0] + found.strength * found.mean) / (views[0] + found.strength)
@@ -55,7 +55,7 @@ def test_a_long_tail_is_followed():
 
 def test_equal_counts_have_equal_rates_and_the_seed_decides():
     clicks, views = [5, 5, 40, 0, 0], [50, 50, 100, 0, 0]
-    first, again, other = (rates_of(clicks, views, draws=50, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (RateLaw.of(clicks, views, draws=50, seed=seed) for seed in (0, 0, 1))
     assert first.expected[0] == first.expected[1]
     assert first.expected[3] == first.expected[4]
     assert (first.a == again.a).all()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import cascadebai_cli as cb
 from cascadebai_cli.api.arguments import with_keywords
-from cascadebai_cli.cli.options import completed, with_options
+from cascadebai_cli.cli.console import completed, with_options
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import filled, option, record_options, refuse_outside
 from cascadebai_cli.planning.options import OPTIONS

@@ -13,8 +13,8 @@ from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.planning import runs
 from cascadebai_cli.planning.options import Wanted
-from cascadebai_cli.planning.plan import answered
-from cascadebai_cli.planning.question import question_about
+from cascadebai_cli.planning.plan import Answers
+from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES, Pace
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Watch
@@ -74,7 +74,7 @@ def test_runs_side_by_side_share_the_time_of_a_turn():
 
 @pytest.mark.parametrize("n", [1, 7, 8, 24, 40])
 def test_the_first_runs_are_spread_as_all_are(n):
-    turn = runs.in_turn(np.arange(n), 8)
+    turn = runs.turns_of(np.arange(n), n, 8)
     assert sorted(turn) == list(range(n))
     assert abs(np.mean(turn[:8]) - np.mean(turn)) <= n / 16
     assert np.ptp(turn[:8]) >= 0.75 * (n - 1)
@@ -95,7 +95,7 @@ def question(L, views, **wanted):
     """A log whose page views over effort scatter less the more items it has."""
     rates = np.concatenate([[0.5, 0.45], np.full(L - 2, 0.1)])
     counts = np.full(L, float(views))
-    return question_about(
+    return Question.about(
         Log("log", tuple(map(str, range(L))), rates * views, counts, ()), Path("log.csv"), Wanted(2, **wanted)
     )
 
@@ -109,7 +109,7 @@ class Slow(Watch):
 
 
 def numbers(question, keys, trials=None, watch=SILENT):
-    test = runs.tested(question, keys, trials, Backend("sequential"), watch)
+    test = runs.Test.of(question, keys, trials, Backend("sequential"), watch)
     return {one.key: [row.steps for row in one.rows] for one in test.learners}, test
 
 
@@ -142,7 +142,7 @@ def test_a_number_of_trials_is_fixed():
 
 def test_a_budget_ends_once_its_chances_are_known():
     sure, doubtful = (
-        answered(question(12, 1000, budget=budget), ["uniform"], None, Backend("sequential"), SILENT).learners[0]
+        Answers.of(question(12, 1000, budget=budget), ["uniform"], None, Backend("sequential"), SILENT).learners[0]
         for budget in (400, 40)
     )
     assert (sure.then.n, sure.error <= 0.025) == (80, True)

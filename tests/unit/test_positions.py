@@ -11,9 +11,9 @@ from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import SEMI_BANDIT
 from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.planning.options import Wanted
-from cascadebai_cli.planning.positions import Positions, corrected, examination, groups_of, looked_at
-from cascadebai_cli.planning.question import question_about
-from cascadebai_cli.planning.rates import rates_of
+from cascadebai_cli.planning.positions import Corrected, Positions
+from cascadebai_cli.planning.question import Question
+from cascadebai_cli.planning.rates import RateLaw
 from cascadebai_cli.planning.runs import CANDIDATES, cell_of
 
 THETA = np.array([1.0, 0.6, 0.4, 0.15])
@@ -33,7 +33,7 @@ def planted(L=30, views=5000, largest=0.5, seed=1):
 @pytest.mark.parametrize("largest", [0.06, 0.5, 0.98])
 def test_planted_examination_comes_back(largest):
     w, shown = planted(largest=largest)
-    theta, found = examination(shown)
+    theta, found = shown.examination
     assert theta == pytest.approx(THETA, rel=0.08)
     assert found == pytest.approx(w, rel=0.2, abs=0.01)
     raw = shown.by_item(shown.clicks) / shown.by_item(shown.views)
@@ -42,7 +42,7 @@ def test_planted_examination_comes_back(largest):
 
 def test_it_is_the_largest_likelihood():
     _, shown = planted(L=6, views=300)
-    theta, w = examination(shown)
+    theta, w = shown.examination
 
     def height(theta, w):
         p = theta[shown.position] * w[shown.item]
@@ -56,13 +56,13 @@ def test_it_is_the_largest_likelihood():
 
 def test_views_that_were_looked_at():
     shown = Positions(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1.0, 0, 8]), np.array([10.0, 20, 10]))
-    assert looked_at(shown, [1, 0.5]).tolist() == [20, 8]
+    assert shown.looked_at([1, 0.5]).tolist() == [20, 8]
 
 
 def test_positions_that_share_no_clicked_item_are_apart():
     item, position = np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2])
     clicks, views = np.array([1.0, 0, 1, 1]), np.ones(4) * 5
-    groups = groups_of(Positions(item, position, clicks, views))
+    groups = Positions(item, position, clicks, views).groups
     assert groups[0] == groups[1] != groups[2]
 
 
@@ -73,7 +73,7 @@ def log_of(cells):
 
 
 def test_a_log_with_positions_is_corrected_and_says_so():
-    found = corrected(log_of([(0, "10", 20, 100), (0, "2", 40, 100), (1, "2", 10, 100), (1, "10", 5, 100)]))
+    found = Corrected.of(log_of([(0, "10", 20, 100), (0, "2", 40, 100), (1, "2", 10, 100), (1, "10", 5, 100)]))
     log, seen = found.log, found.seen
     assert list(seen) == ["2", "10"]
     assert seen == pytest.approx({"2": 1, "10": 0.5}, rel=0.01)
@@ -83,12 +83,12 @@ def test_a_log_with_positions_is_corrected_and_says_so():
 
 def test_what_cannot_be_known_is_said():
     with pytest.raises(ConfigError, match=r"no chain of clicked items links position 1 to position 2"):
-        corrected(log_of([(0, "1", 5, 9), (1, "2", 3, 9)]))
+        Corrected.of(log_of([(0, "1", 5, 9), (1, "2", 3, 9)]))
 
 
 def test_a_log_without_positions_stays():
     log = Log("log.csv", ("a", "b"), np.ones(2), np.ones(2) * 3, ())
-    assert corrected(log).log is log
+    assert Corrected.of(log).log is log
 
 
 def made(low, high, seed, L=12, views=1200):
@@ -104,7 +104,7 @@ def made(low, high, seed, L=12, views=1200):
 
 
 def covered(w, clicks, views):
-    low, high = rates_of(clicks, views, 60).interval()
+    low, high = RateLaw.of(clicks, views, 60).interval()
     return (low <= w) & (w <= high)
 
 
@@ -114,7 +114,7 @@ def test_intervals_know_of_the_error_of_the_correction():
     ours, twin = [], []
     for seed in range(20):
         w, log = made(0.6, 0.95, seed)
-        found = corrected(log)
+        found = Corrected.of(log)
         ours.append(covered(w, *found.counts(60, np.random.default_rng(seed))))
         twin.append(covered(w, found.log.clicks, found.log.views))
     assert 0.8 <= np.mean(ours) <= 0.97
@@ -123,7 +123,7 @@ def test_intervals_know_of_the_error_of_the_correction():
 
 def test_looks_say_less_than_as_many_views():
     _, log = made(0.6, 0.95, 1)
-    found = corrected(log)
+    found = Corrected.of(log)
     clicks, looks = found.counts(400, np.random.default_rng(0))
     assert (looks < found.log.views).all()
     assert looks[-3:] == pytest.approx(found.log.views[-3:], rel=0.9)
@@ -135,7 +135,7 @@ def test_looks_say_less_than_as_many_views():
 
 def test_the_simulated_users_look_as_those_of_the_log():
     _, log = made(0.1, 0.3, 2)
-    question = question_about(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
+    question = Question.about(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
     cell = cell_of(question, CANDIDATES["kl-lucb++"], 0)
     assert isinstance(cell.feedback.users, PositionBased)
     assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])

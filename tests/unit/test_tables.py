@@ -9,7 +9,7 @@ from synthetic import SETTINGS, scaling_config, write_results
 from cascadebai_cli.analysis.fits import unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import study_table
-from cascadebai_cli.text import coefficient, difference, table_of
+from cascadebai_cli.text import Table, coefficient, difference
 
 COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
 PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"]
@@ -131,7 +131,7 @@ def test_equal_means_are_printed(tmp_path: Path) -> None:
 
 
 def test_alignment() -> None:
-    assert str(table_of(["name", "x"], [["a", "1.5"], ["longer", "10.0"]])).splitlines() == [
+    assert str(Table.of(["name", "x"], [["a", "1.5"], ["longer", "10.0"]])).splitlines() == [
         "name       x",
         "------  ----",
         "a        1.5",

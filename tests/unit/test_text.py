@@ -9,25 +9,25 @@ import pytest
 
 from cascadebai_cli import text
 from cascadebai_cli.store.columns import cell_text, heading_of
-from cascadebai_cli.text import FORMATS, as_latex, as_markdown, table_of, values_of, with_quotes
+from cascadebai_cli.text import FORMATS, Table, values_of, with_quotes
 
 HEADER = ["name", "x"]
 ROWS = [["a|b", "1.5"], ["longer", "10.0"]]
 
 
 def test_words_are_flush_left_and_numbers_flush_right():
-    assert str(table_of(HEADER, ROWS)).splitlines() == ["name       x", "------  ----", "a|b      1.5", "longer  10.0"]
-    assert str(table_of(HEADER, ROWS, words=2)).splitlines()[2] == "a|b     1.5"
+    assert str(Table.of(HEADER, ROWS)).splitlines() == ["name       x", "------  ----", "a|b      1.5", "longer  10.0"]
+    assert str(Table.of(HEADER, ROWS, words=2)).splitlines()[2] == "a|b     1.5"
 
 
 def test_wide_signs_take_two_places_of_a_line_and_accents_none():
-    lines = str(table_of(["item", "clicks"], [["\u7ea2\u8272", "12"], ["cafe\u0301", "7"]])).splitlines()
+    lines = str(Table.of(["item", "clicks"], [["\u7ea2\u8272", "12"], ["cafe\u0301", "7"]])).splitlines()
     assert lines[2:] == ["\u7ea2\u8272      12", "cafe\u0301       7"]
 
 
 def test_a_bar_in_markdown_is_a_bar():
     lines = ["| name | x |", "| --- | ---: |", "| a\\|b | 1.5 |", "| longer | 10.0 |"]
-    assert as_markdown(table_of(HEADER, ROWS)).splitlines() == lines
+    assert Table.of(HEADER, ROWS).markdown().splitlines() == lines
 
 
 def test_names_in_markdown_are_no_tags_images_links_or_code():
@@ -36,13 +36,13 @@ def test_names_in_markdown_are_no_tags_images_links_or_code():
         r"\<script>alert(1)\</script>", r"!\[x](http://y/z.png)", r"\`rm\`", r"\*a\*", r"\_a\_ b_c", r"\&lt;", r"\\\|",
         r"\~\~a\~\~",
     ]  # fmt: skip
-    table = replace(table_of(["name"], [[name] for name in names]), above="<b>")
-    assert as_markdown(table).splitlines() == [r"\<b>", "", "| name |", "| --- |", *(f"| {text} |" for text in shown)]
+    table = replace(Table.of(["name"], [[name] for name in names]), above="<b>")
+    assert table.markdown().splitlines() == [r"\<b>", "", "| name |", "| --- |", *(f"| {text} |" for text in shown)]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_prints_every_text(name):
-    table = replace(table_of(HEADER, [["a", "1.5"], ["longer", ""]]), above="L = 8")
+    table = replace(Table.of(HEADER, [["a", "1.5"], ["longer", ""]]), above="L = 8")
     printed = FORMATS[name](table).splitlines()
     lines = [[word for word in line.split() if word not in ("|", "&", r"\\")] for line in printed]
     assert [line for line in lines if line in (HEADER, ["a", "1.5"], ["longer"])] == [HEADER, ["a", "1.5"], ["longer"]]
@@ -50,7 +50,7 @@ def test_every_format_prints_every_text(name):
 
 
 def test_signs_that_are_special_to_latex_are_set_as_they_are():
-    printed = as_latex(table_of(["50 % & more", "K^2"], [[r"a_b $x$ #1 {~} \n", "-1.5"], ["[*] a|b <c>", "x-1"]]))
+    printed = Table.of(["50 % & more", "K^2"], [[r"a_b $x$ #1 {~} \n", "-1.5"], ["[*] a|b <c>", "x-1"]]).latex()
     assert printed.splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
@@ -73,8 +73,8 @@ BOOKTABS = (
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_latex_compiles(tmp_path):
     signs = "".join(map(chr, range(32, 127)))
-    table = replace(table_of(["name", "R²"], [[signs, "-1.5"], ["[x] *", ">= 3,000"], ["* ü", ""]]), above=signs)
-    page = rf"\documentclass{{article}}{BOOKTABS}\begin{{document}}" + f"\n{as_latex(table)}\n" + r"\end{document}"
+    table = replace(Table.of(["name", "R²"], [[signs, "-1.5"], ["[x] *", ">= 3,000"], ["* ü", ""]]), above=signs)
+    page = rf"\documentclass{{article}}{BOOKTABS}\begin{{document}}" + f"\n{table.latex()}\n" + r"\end{document}"
     (tmp_path / "page.tex").write_text(page, encoding="utf-8")
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -84,7 +84,7 @@ def test_latex_compiles(tmp_path):
 
 def test_a_row_that_is_too_short_is_a_mistake():
     with pytest.raises(ValueError, match="zip"):
-        str(table_of(HEADER, [["a"]]))
+        str(Table.of(HEADER, [["a"]]))
 
 
 @pytest.mark.parametrize(
