@@ -7,19 +7,21 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from errno import EBUSY, EXDEV
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
+from cascadebai_cli.store.files import Held, only_writer, writing_to
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
-from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
 from cascadebai_cli.store.records import Recording, wanted_by
 from cascadebai_cli.store.summary import doubts, write_tables
@@ -121,6 +123,27 @@ class Sweep:
         refuse_mixing(self.directory, known.manifest, self.manifest, stored.cell_ids)
         return There(self, stored, known.manifest)
 
+    def move_aside(self) -> Path | None:
+        """Rename an earlier result directory to `NAME.old1`, or to the next such name that is free.
+
+        Returns:
+            the new path, or `None` if the directory holds no sweep.
+
+        Raises:
+            ConfigError: if somebody else made it, or the program runs inside it.
+            CascadeError: if another sweep writes to the directory, or it cannot be moved.
+        """
+        if not Earlier(self.directory).is_there:
+            return None
+        place = self.directory.resolve()
+        if Path.cwd().is_relative_to(place):
+            raise ConfigError(f"{self.directory} is to be moved, but you are in it; run the same command from outside")
+        with only_writer(self.directory), writing_to(self.directory):
+            beside = (place.with_name(f"{place.name}.old{number}") for number in count(1))
+            target = next(path for path in beside if not path.exists())
+            _rename(place, target)
+        return target
+
     @contextmanager
     def hold(self) -> Iterator["OpenSweep"]:
         """Hold the directory for writing; its manifest and its rows are read once.
@@ -134,6 +157,18 @@ class Sweep:
             if held.predecessor is not None:
                 _remove_leftovers(held.predecessor)
             yield OpenSweep(self.there(earlier), held)
+
+
+def _rename(place: Path, target: Path) -> None:
+    try:
+        place.rename(target)
+    except OSError as error:
+        if error.errno not in (EBUSY, EXDEV):
+            raise
+        raise CascadeError(
+            f"{place} cannot be renamed ({error.strerror}), as it is a mount point or in use; move its files yourself, "
+            "or name another directory with --out"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)

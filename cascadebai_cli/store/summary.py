@@ -13,9 +13,8 @@ from scipy.special import bdtr
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
-from cascadebai_cli.store.files import AGAIN, write_atomically
+from cascadebai_cli.store.files import AGAIN, Held, write_atomically
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, read_manifest, write_manifest
 from cascadebai_cli.store.records import wanted_by, write_records
 from cascadebai_cli.store.trials import (

@@ -14,9 +14,8 @@ from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
-from cascadebai_cli.store.files import WRITTEN, is_packed
+from cascadebai_cli.store.files import WRITTEN, is_packed, only_writer
 from cascadebai_cli.store.journal import Stored, merged_rows, read_journal, write_journal
-from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest
 from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
@@ -171,8 +170,7 @@ def sweep(
         ConfigError: if the directory holds trials of another config.
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
     """
-    moved = move_aside(task.directory) if fresh else None
-    if moved:
+    if fresh and (moved := task.move_aside()):
         watch.remark(f"the earlier result is now in {moved}")
     try:
         with task.hold() as opened:

@@ -287,7 +287,7 @@ def test_two_sweeps_started_together_on_one_directory_make_one_result(long_run, 
 
 
 def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path):
-    from cascadebai_cli.store.lock import only_writer
+    from cascadebai_cli.store.files import only_writer
 
     with only_writer(tmp_path / "out"):
         result = sweep(config, tmp_path / "out")
