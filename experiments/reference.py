@@ -29,7 +29,7 @@ from cascadebai_cli.store.columns import (
     TRIALS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.store.journal import read_journal, write_journal
+from cascadebai_cli.store.journal import Stored, write_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
 from cascadebai_cli.store.trials import read_rows, times_of
 from cascadebai_cli.study.cells import RULE
@@ -104,7 +104,7 @@ def take_up(source: Path, target: Path) -> int:
     engines = {content["engine"] for content in cells.values()}
     versions = {name: number for name, number in manifest.engine_version.items() if name in engines}
     write_manifest(target, manifest.model_copy(update={"cells": cells, "engine_version": versions}))
-    return len(read_journal(target).rows)
+    return len(Stored.read(target).rows)
 
 
 def _is_up_to_date(manifest: Manifest, content: Mapping[str, Any]) -> bool:

@@ -21,9 +21,8 @@ from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.files import Held, only_writer, writing_to
-from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
+from cascadebai_cli.store.journal import Journal, Recording, Stored, write_journal
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.store.records import Recording, wanted_by
 from cascadebai_cli.store.summary import doubts, write_tables
 from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
@@ -99,7 +98,7 @@ class Sweep:
     @property
     def wanted(self) -> Recording:
         """What is recorded of each trial beyond its row."""
-        return wanted_by(self.manifest.config)
+        return Recording.of(self.manifest.config)
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -114,7 +113,7 @@ class Sweep:
                 or if another program made the directory.
         """
         known = earlier if earlier and earlier.is_current else Earlier(self.directory)
-        stored = read_journal(self.directory)
+        stored = Stored.read(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
             raise ConfigError(
                 f"{self.directory} holds a {TRIALS_CSV} but no {JOURNAL} to go on from; use --fresh to move it aside "

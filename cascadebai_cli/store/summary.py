@@ -14,9 +14,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, Held, write_atomically
-from cascadebai_cli.store.journal import Stored
+from cascadebai_cli.store.journal import Recording, Stored
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, read_manifest, write_manifest
-from cascadebai_cli.store.records import wanted_by, write_records
 from cascadebai_cli.store.trials import (
     CHUNK,
     InGrid,
@@ -26,7 +25,6 @@ from cascadebai_cli.store.trials import (
     misses_aim,
     read_table,
     read_trials,
-    rows_below,
     trials_of,
     write_timings,
     write_trials,
@@ -97,7 +95,7 @@ def _rows_of_stored(
 ) -> Iterator[dict[str, Any]]:
     """Yield the same from packed rows, for the cells that have any."""
     for cell in cells:
-        rows = rows_below(stored, cell["cell_id"], shown)
+        rows = stored.of(cell["cell_id"], shown)
         if not len(rows):
             continue
         stopped = rows["status"] != _CAPPED
@@ -249,12 +247,10 @@ def write_tables(
     tables = {
         TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
         SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
-        **write_records(
-            held.directory, cells, stored.recorded, lambda cell_id: rows_below(stored, cell_id, shown)["trial"].tolist()
-        ),
+        **stored.write_records(held.directory, cells, shown),
     }
     held.check()
-    wanted = wanted_by(manifest.config)
+    wanted = Recording.of(manifest.config)
     missing = sum(len(stored.missing(cell_id, trials, wanted)) for cell_id, trials in limits.items())
     end = {"end": manifest.end or now(), "complete": not missing, "rows_sha256": digest, "tables": tables}
     write_manifest(held.directory, manifest.model_copy(update=end))

@@ -33,7 +33,7 @@ from cascadebai_cli.store.columns import (
     TrialRow,
 )
 from cascadebai_cli.store.files import AGAIN, as_csv, is_packed, reading, write_atomically
-from cascadebai_cli.store.journal import CODES, Stored
+from cascadebai_cli.store.journal import CODES, Stored, told
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough, first_of
@@ -288,7 +288,7 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
     yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
         start = as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
-        rows = rows_below(stored, cell["cell_id"], limits)
+        rows = stored.of(cell["cell_id"], limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
             texts |= {"budget": repeat(str(cell["budget"]), len(rows)), "right": CODES["right"].texts(rows["right"])}
@@ -302,18 +302,18 @@ def _further(cells: Iterable[InGrid]) -> Sequence[str]:
     return ("budget", "right") if any(cell.get("budget") is not None for cell in cells) else ()
 
 
-def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[Any]:
-    """Return the rows of a cell, only those of trials below its limit if there is one."""
-    rows = stored.of(cell_id)
-    return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
+def trials_table(cells: Iterable[Cell], rows: Sequence[TrialRow]) -> pd.DataFrame:
+    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell.
 
-
-def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
-    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell."""
+    It has a further column of tuples for each record of them.
+    """
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
-    return table.astype({name: _READ["dtype"][name] for name in columns})
+    table = table.astype({name: _READ["dtype"][name] for name in columns})
+    for name in dict.fromkeys(name for row in rows for name, _ in row.record):
+        table[name] = pd.Series([told(name, dict(row.record)[name]) for row in rows], table.index, object)
+    return table
 
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
@@ -413,7 +413,7 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
     rows = (
         f"{cell['cell_id']},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
-        for row in rows_below(stored, cell["cell_id"], limits)
+        for row in stored.of(cell["cell_id"], limits)
     )
     return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
 

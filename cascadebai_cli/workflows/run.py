@@ -20,7 +20,7 @@ from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import PLACE, TrialRow
-from cascadebai_cli.store.records import Recording, with_records
+from cascadebai_cli.store.journal import Recording
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
@@ -55,7 +55,7 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
     settings = Settings(study.seed, fail_fast=True, wanted=Recording(study.record, study.trace_at))
     with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
         collect(study.cells, numbers, settings, backend or Backend(), follower)
-    return with_records(trials_table(study.cells, chain(*follower.rows)), list(chain(*follower.rows)))
+    return trials_table(study.cells, list(chain(*follower.rows)))
 
 
 def _raise(cell: Cell, failed: Failed) -> None:
@@ -168,7 +168,7 @@ def run(
                 done.append(_cell_run(cell, rows, time.monotonic() - start))
                 if each:
                     each(done[-1])
-    table = cells_printed(summarise(trials_table(cells, chain(*follower.rows)))) if done else None
+    table = cells_printed(summarise(trials_table(cells, list(chain(*follower.rows))))) if done else None
     return Ran(tuple(done), table, follower.failed)
 
 

@@ -15,7 +15,7 @@ from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
 from cascadebai_cli.store.files import WRITTEN, is_packed, only_writer
-from cascadebai_cli.store.journal import Stored, merged_rows, read_journal, write_journal
+from cascadebai_cli.store.journal import Stored, write_journal
 from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest
 from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
@@ -24,7 +24,6 @@ from cascadebai_cli.store.trials import (
     limits_of,
     misses_aim,
     relative_half_width,
-    rows_below,
     trials_of,
 )
 from cascadebai_cli.study.cells import Cell
@@ -270,7 +269,7 @@ def status(request: Request) -> SweepStatus:
 def _numbers(there: There) -> Iterator[dict[str, Any]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
-        here = rows_below(there.stored, cell.cell_id, there.limits)
+        here = there.stored.of(cell.cell_id, there.limits)
         capped, wrong = int((here["status"] == _CAPPED).sum()), int((here["correct"] == 0).sum())
         yield {
             **{name: getattr(cell, name) for name in PLACE},
@@ -321,7 +320,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     _refuse_used(out)
     parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
     manifest = merged_manifest(parts)
-    stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
+    stored = Stored.merged([(directory, _rows(directory, made)) for directory, made in parts])
     _warn_of_damage(stored, watch, "is missing")
     with only_writer(out) as held:
         _refuse_used(out)
@@ -354,7 +353,7 @@ def _refuse_used(out: Path) -> None:
 def _rows(directory: Path, manifest: Manifest) -> Stored:
     if not (directory / JOURNAL).exists():
         raise ConfigError(f"{directory} holds no {JOURNAL} to take rows from; copy the whole directory of the sweep")
-    stored = read_journal(directory)
+    stored = Stored.read(directory)
     strange = [cell_id for cell_id in stored.cell_ids if cell_id not in manifest.cells]
     if strange:
         raise ConfigError(

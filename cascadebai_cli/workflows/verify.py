@@ -461,7 +461,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
 
 
 def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
-    return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
+    return summarise(trials_table(artefact.cells, [row for trials in rows.values() for row in trials.values()]))
 
 
 def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:

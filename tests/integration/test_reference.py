@@ -8,7 +8,7 @@ import pytest
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import TRIALS_CSV
-from cascadebai_cli.store.journal import read_journal
+from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.manifest import read_manifest
 from cascadebai_cli.store.trials import read_rows
 from experiments import reference
@@ -25,7 +25,7 @@ def test_rows_of_engines_that_have_not_changed_are_taken_up(tmp_path: Path, monk
     target = tmp_path / "beyond"
     number = reference.take_up(BEYOND, target)
     kept = {cell_id for cell_id, content in manifest.cells.items() if content["engine"] == "lockstep"}
-    stored = read_journal(target)
+    stored = Stored.read(target)
     assert set(stored.cell_ids) == kept == set(read_manifest(target).cells)
     before = {(row.cell_id, row.trial): row.outcome for row in read_rows(BEYOND / TRIALS_CSV) if row.cell_id in kept}
     assert {(row.cell_id, row.trial): row.outcome for row in stored} == before

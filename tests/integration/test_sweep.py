@@ -21,7 +21,7 @@ from sweeps import call, finished, refusal, start, sweep, tables, write_config
 import cascadebai_cli as cb
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running import worker
-from cascadebai_cli.store.journal import read_journal
+from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.manifest import Earlier
 from cascadebai_cli.store.summary import summary_text
 from cascadebai_cli.workflows.sweep import Request
@@ -46,7 +46,7 @@ def expected(config, tmp_path):
 
 
 def rows_of(directory: Path) -> set[tuple[str, int, int, int]]:
-    stored = read_journal(directory)
+    stored = Stored.read(directory)
     assert stored.damaged == 0
     return {
         (stored.cell_ids[row["cell"]], int(row["trial"]), int(row["steps"]), int(row["observations"]))
