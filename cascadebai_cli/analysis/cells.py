@@ -1,11 +1,10 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.ratios import ratios_table
 from cascadebai_cli.analysis.results import StudyResults
@@ -25,14 +24,8 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
-from cascadebai_cli.store.trials import (
-    MeanInterval,
-    binomial_interval,
-    mean_interval,
-    positive_mean_interval,
-    read_table,
-)
+from cascadebai_cli.store.summary import ABOVE_DELTA, binomial_interval, mean_interval, wrong_too_often
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
@@ -76,9 +69,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
-        **_interval(positive_mean_interval, cells["mean_steps"], "mean_steps", "ci"),
+        **_interval(cells["mean_steps"], "mean_steps", "ci", positive=True),
         **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
-        **(_interval(mean_interval, cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
@@ -88,11 +81,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
-def _interval(
-    of: Callable[[NDArray[np.float64]], MeanInterval], values: "pd.Series[float]", name: str, ends: str
-) -> dict[str, float]:
+def _interval(values: "pd.Series[float]", name: str, ends: str, *, positive: bool = False) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
-    mean = of(np.asarray(values, dtype=np.float64))
+    mean = mean_interval(np.asarray(values, dtype=np.float64), positive=positive)
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 

@@ -23,7 +23,7 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
-from cascadebai_cli.store.trials import mean_interval
+from cascadebai_cli.store.summary import mean_interval
 from cascadebai_cli.text import NO_NUMBER, Table, count, digits, is_missing, percent
 
 # --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------

@@ -16,9 +16,9 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
-from cascadebai_cli.store.trials import read_trials, times_of
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.summary import doubts, quantiles_of
+from cascadebai_cli.store.trials import read_summary, read_trials, times_of
 from cascadebai_cli.study.cells import weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
@@ -146,10 +146,9 @@ class StudyResults:
     def _gaps(self) -> "pd.Series[float]":
         """`w(K) - w(K+1)` of each cell; older manifests lack it, which leaves NaN except for two-level instances."""
         cells = self.summary
-        stored = {cell_id: content.get(GAP) for cell_id, content in self.manifest.cells.items()}
         two_level = {name: isinstance(entry, TwoLevel) for name, entry in self.instances.items()}
         width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
-        return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
+        return pd.to_numeric(cells["cell_id"].map(self.manifest.gaps), errors="coerce").astype(float).fillna(width)
 
     def curves(self, *, allow_capped: bool = False) -> list[Curve]:
         """Return the curves of the study, each with its fits.
@@ -242,7 +241,7 @@ def load_results(directory: Path) -> StudyResults:
         raise ConfigError(
             f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {for_shell(directory)}` first"
         )
-    manifest = read_manifest(directory)
+    manifest = Manifest.read(directory)
     _refuse_changed(directory, manifest)
     return StudyResults(
         directory=directory,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.trials import binomial_interval, mean_interval
+from cascadebai_cli.store.summary import binomial_interval, mean_interval
 from cascadebai_cli.text import count, percent, spread_in_words
 from cascadebai_cli.theory.paper import confidence_factor
 

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from errno import EBUSY, EXDEV
@@ -22,9 +22,9 @@ from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.files import Held, only_writer, writing_to
 from cascadebai_cli.store.journal import Journal, Recording, Stored, write_journal
-from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.store.summary import doubts, write_tables
-from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
+from cascadebai_cli.store.manifest import Earlier, Manifest, refuse_mixing
+from cascadebai_cli.store.summary import doubts, limits_of
+from cascadebai_cli.store.trials import holds_rows, write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of
@@ -103,7 +103,7 @@ class Sweep:
     @cached_property
     def manifest(self) -> Manifest:
         """Manifest of this sweep, whose start is the time of the first access; git is asked only then."""
-        return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
+        return Manifest.new(self.study.model_dump(mode="json"), self.study.seed, self.cells)
 
     def there(self, earlier: Earlier | None = None) -> "There":
         """Return what the directory holds; read its manifest again only if it is not the one that was read `earlier`.
@@ -183,7 +183,7 @@ class There:
     manifest: Manifest | None
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> Mapping[str, int]:
         """Number of trials of each cell, as far as the rows so far tell."""
         return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
 
@@ -259,7 +259,7 @@ class OpenSweep:
 
     def _run(self, missing: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower) -> None:
         backend.refuse_too_large(self.sweep.cells, missing)
-        write_manifest(self.sweep.directory, self._manifest)
+        self._manifest.write(self.sweep.directory)
         with self._journal() as journal:
             collect(self.sweep.cells, missing, settings, backend, follower, partial(self._take, journal))
 
@@ -305,11 +305,11 @@ class OpenSweep:
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """Return the new manifest with the start of the first sweep, and the hash of a `trials.csv` that is still there.
 
-    If no rows are missing, the keys `MAKERS`, which say what made the rows, are kept as well.
+    If no rows are missing, the keys `Manifest.MAKERS`, which say what made the rows, are kept as well.
     """
     if old is None:
         return new
-    kept = _STAYS if grows else (*_STAYS, *MAKERS)
+    kept = _STAYS if grows else (*_STAYS, *Manifest.MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})
 
 

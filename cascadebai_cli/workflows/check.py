@@ -18,7 +18,7 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
-from cascadebai_cli.store.trials import likely_number
+from cascadebai_cli.store.summary import likely_number
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import Enough, first_of, most_of

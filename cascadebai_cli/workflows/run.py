@@ -21,8 +21,8 @@ from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import PLACE, TrialRow
 from cascadebai_cli.store.journal import Recording
-from cascadebai_cli.store.summary import summarise
-from cascadebai_cli.store.trials import binomial_interval, trials_table
+from cascadebai_cli.store.summary import binomial_interval, summarise
+from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import first_of
@@ -168,7 +168,7 @@ def run(
                 done.append(_cell_run(cell, rows, time.monotonic() - start))
                 if each:
                     each(done[-1])
-    table = cells_printed(summarise(trials_table(cells, list(chain(*follower.rows))))) if done else None
+    table = cells_printed(summarise([trials_table(cells, list(chain(*follower.rows)))])) if done else None
     return Ran(tuple(done), table, follower.failed)
 
 

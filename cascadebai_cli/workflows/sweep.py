@@ -16,16 +16,17 @@ from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
 from cascadebai_cli.store.files import WRITTEN, is_packed, only_writer
 from cascadebai_cli.store.journal import Stored, write_journal
-from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
-from cascadebai_cli.store.merge import merged_manifest
-from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
-from cascadebai_cli.store.trials import (
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.summary import (
+    ABOVE_DELTA,
     binomial_interval,
+    doubts,
     limits_of,
     misses_aim,
     relative_half_width,
     trials_of,
 )
+from cascadebai_cli.store.trials import write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
@@ -318,13 +319,13 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
-    manifest = merged_manifest(parts)
+    parts = [(directory, Manifest.read(directory)) for directory in once(directories, watch)]
+    manifest = Manifest.merged(parts)
     stored = Stored.merged([(directory, _rows(directory, made)) for directory, made in parts])
     _warn_of_damage(stored, watch, "is missing")
     with only_writer(out) as held:
         _refuse_used(out)
-        write_manifest(out, manifest)
+        manifest.write(out)
         write_journal(out, stored)
         trials = trials_of(manifest.config)
         limits = limits_of(trials, stored, manifest.cells)

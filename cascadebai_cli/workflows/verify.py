@@ -21,8 +21,8 @@ from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, PLACE, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN, is_packed
-from cascadebai_cli.store.summary import summarise, summary_text
-from cascadebai_cli.store.trials import read_rows, read_table, trials_table
+from cascadebai_cli.store.summary import summarise
+from cascadebai_cli.store.trials import read_rows, read_table, summary_text, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text import change, count, for_shell
@@ -461,7 +461,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
 
 
 def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
-    return summarise(trials_table(artefact.cells, [row for trials in rows.values() for row in trials.values()]))
+    return summarise([trials_table(artefact.cells, [row for trials in rows.values() for row in trials.values()])])
 
 
 def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:

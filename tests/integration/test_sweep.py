@@ -23,7 +23,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.manifest import Earlier
-from cascadebai_cli.store.summary import summary_text
+from cascadebai_cli.store.trials import summary_text
 from cascadebai_cli.workflows.sweep import Request
 
 LONG = """\

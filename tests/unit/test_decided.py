@@ -39,7 +39,7 @@ def reduced(results: StudyResults, artefact: Artefact) -> StudyResults:
         status=rows["status"].mask(over, "capped"),
         correct=rows["correct"].mask(over),
     )
-    return replace(results, summary=summarise(rows))
+    return replace(results, summary=summarise([rows]))
 
 
 @pytest.mark.parametrize("artefact", ARTEFACTS, ids=lambda one: one.name)

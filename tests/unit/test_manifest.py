@@ -8,7 +8,7 @@ from sweeps import CONFIG
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import Earlier, Manifest, new_manifest, read_manifest, refuse_mixing, write_manifest
+from cascadebai_cli.store.manifest import Earlier, Manifest, refuse_mixing
 from cascadebai_cli.study.config import load_study
 
 
@@ -16,7 +16,7 @@ def manifest_of(folder, text):
     path = folder / "study.yaml"
     path.write_text(text)
     study = load_study(path)
-    return new_manifest(study.model_dump(mode="json"), study.seed, study.cells)
+    return Manifest.new(study.model_dump(mode="json"), study.seed, study.cells)
 
 
 def mixed(folder, before, after):
@@ -172,8 +172,8 @@ def test_rows_without_a_manifest_are_refused(tmp_path):
 
 def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     manifest = manifest_of(tmp_path, BASE)
-    write_manifest(tmp_path, manifest)
-    assert read_manifest(tmp_path) == manifest
+    manifest.write(tmp_path)
+    assert Manifest.read(tmp_path) == manifest
     assert list(json.loads((tmp_path / "manifest.json").read_text())) == [
         *("config", "config_hash", "seed", "engine_version", "versions", "git", "machine"),
         *("start", "end", "complete", "rows_sha256", "tables", "cells", "parts"),
@@ -187,7 +187,7 @@ def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
     assert Earlier(tmp_path).manifest is None
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"manifest\.json: .*; sweep into another directory"):
-        read_manifest(tmp_path)
+        Manifest.read(tmp_path)
     with pytest.raises(
         ConfigError, match=r"manifest\.json is damaged, or is not the manifest of a sweep; nothing in .* is touched"
     ):
@@ -197,10 +197,10 @@ def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
 def test_a_manifest_that_was_read_earlier_is_known_to_have_changed(tmp_path):
     before = Earlier(tmp_path)
     assert before.is_current
-    write_manifest(tmp_path, manifest_of(tmp_path, BASE))
+    manifest_of(tmp_path, BASE).write(tmp_path)
     assert not before.is_current
     after = Earlier(tmp_path)
-    assert after.manifest == read_manifest(tmp_path)
+    assert after.manifest == Manifest.read(tmp_path)
     assert after.is_current
-    write_manifest(tmp_path, manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6")))
+    manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6")).write(tmp_path)
     assert not after.is_current
