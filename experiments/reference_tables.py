@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.ratios import ENDS, LEVELS
+from cascadebai_cli.analysis.fits import ENDS, LEVELS
 from cascadebai_cli.store import columns
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.trials import read_summary, read_table

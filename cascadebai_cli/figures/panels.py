@@ -134,7 +134,7 @@ def chart_of(
     """Return the chart of some cells.
 
     Args:
-        cells: the cells that are drawn, as from `wide_table`, with the bound that `y` needs.
+        cells: the cells that are drawn, as from `analysis.cells.Cells`, with the bound that `y` needs.
         cap: number of steps at which trials were stopped.
         among: all cells of the studies, in whose order lines get their looks; by default those that are drawn.
 

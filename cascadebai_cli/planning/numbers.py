@@ -354,7 +354,7 @@ def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
     A number beyond the largest budget is infinite; one below the smallest budget is 0. Between two budgets the
     logarithm of the chance of an error is interpolated linearly.
     """
-    from cascadebai_cli.analysis.ratios import falls_below  # which loads the bounds of a study
+    from cascadebai_cli.analysis.fits import falls_below  # which loads the bounds of a study
 
     budgets = np.array([point.budget for point in curve], dtype=np.float64)
     least = 1 / (2 * min(point.n for point in curve))

@@ -13,16 +13,16 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.files import Held, only_writer, writing_to
 from cascadebai_cli.store.journal import Journal, Recording, Stored, write_journal
-from cascadebai_cli.store.manifest import Earlier, Manifest, refuse_mixing
+from cascadebai_cli.store.manifest import Earlier, Manifest
 from cascadebai_cli.store.summary import doubts, limits_of
 from cascadebai_cli.store.trials import holds_rows, write_tables
 from cascadebai_cli.study.cells import Cell
@@ -31,6 +31,8 @@ from cascadebai_cli.study.fields import most_of
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
+_Trials = NDArray[np.int64]
+"""Numbers of some trials of a cell."""
 _MOST_SHARDS = 100_000
 
 
@@ -61,9 +63,9 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def takes(self, position: int, trials: IntArray) -> IntArray:
+    def takes(self, position: int, trials: _Trials) -> _Trials:
         """Return those of the trials that are in this shard, for the cell at a position of the grid."""
-        part: IntArray = trials[(trials + position) % self.of == self.number - 1]
+        part: _Trials = trials[(trials + position) % self.of == self.number - 1]
         return part
 
     def share(self, position: int, trials: int) -> int:
@@ -119,7 +121,7 @@ class Sweep:
                 f"{self.directory} holds a {TRIALS_CSV} but no {JOURNAL} to go on from; use --fresh to move it aside "
                 "and start over, or another --out"
             )
-        refuse_mixing(self.directory, known.manifest, self.manifest, stored.cell_ids)
+        self.manifest.refuse_mixing(self.directory, known.manifest, stored.cell_ids)
         return There(self, stored, known.manifest)
 
     def move_aside(self) -> Path | None:
@@ -188,7 +190,7 @@ class There:
         return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
 
     @cached_property
-    def missing(self) -> list[IntArray]:
+    def missing(self) -> list[_Trials]:
         """Trials to run of each cell; where the rows decide how many are enough, more may follow after these."""
         wanted = self.sweep.wanted
         missing = [self.stored.missing(cell_id, trials, wanted) for cell_id, trials in self.limits.items()]
@@ -221,7 +223,7 @@ class OpenSweep:
         self._manifest = _continued(self.sweep.manifest, there.manifest, any(map(len, there.missing)))
 
     @property
-    def missing(self) -> list[IntArray]:
+    def missing(self) -> list[_Trials]:
         """Trials of each cell that are missing now and have not failed in this process."""
         return [
             np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
@@ -257,7 +259,7 @@ class OpenSweep:
             self.held.check()
             raise
 
-    def _run(self, missing: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower) -> None:
+    def _run(self, missing: Sequence[_Trials], settings: Settings, backend: Backend, follower: Follower) -> None:
         backend.refuse_too_large(self.sweep.cells, missing)
         self._manifest.write(self.sweep.directory)
         with self._journal() as journal:

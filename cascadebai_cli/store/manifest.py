@@ -15,21 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.columns import (
-    CELL,
-    COLUMNS,
-    MANIFEST,
-    PLACE,
-)
+from cascadebai_cli.store.columns import CELL, COLUMNS, MANIFEST, PLACE
 from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
 from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import FileName, Text, as_written, says
+from cascadebai_cli.study.fields import Enough, FileName, Text, as_written, says
 from cascadebai_cli.study.instances import is_named_only
 from cascadebai_cli.study.kinds import ALL_AXES
 from cascadebai_cli.version import __version__
@@ -107,6 +101,12 @@ class Manifest(BaseModel):
         return {str(content.get("engine")) for content in self.cells.values()}
 
     @property
+    def trials(self) -> int | Enough:
+        """The number of trials of each cell, or the rule for it."""
+        trials = self.config["trials"]
+        return Enough.model_validate(trials) if isinstance(trials, Mapping) else trials
+
+    @property
     def gaps(self) -> dict[str, float | None]:
         """The gap `w(K) - w(K+1)` of each cell; `None` in older manifests."""
         return {cell_id: content.get(_GAP) for cell_id, content in self.cells.items()}
@@ -156,7 +156,7 @@ class Manifest(BaseModel):
         try:
             return cls.model_validate(found if isinstance(found, dict) else {})
         except ValidationError as error:
-            raise ConfigError(f"{path}: {_fault(error.errors(include_url=False)[0])}") from None
+            raise ConfigError(f"{path}: {_fault(error)}") from None
 
     @classmethod
     def merged(cls, parts: "Sequence[tuple[Path, Manifest]]") -> "Manifest":
@@ -201,6 +201,24 @@ class Manifest(BaseModel):
         text = json.dumps(kept, indent=indent, ensure_ascii=False)
         write_atomically(directory / MANIFEST, [text, "\n"])
 
+    def refuse_mixing(self, directory: Path, old: "Manifest | None", cell_ids: Sequence[str]) -> None:
+        """Refuse to add rows to those of another config, whose manifest is `old`.
+
+        Every cell that has rows, one of `cell_ids`, must be here with the same content; there may be more cells. What
+        rows do not depend on (names, trials, jobs, backend, paths) may differ.
+
+        Raises:
+            ConfigError: if they differ; the message names every key.
+        """
+        if not cell_ids:
+            return
+        why = f"trials but no {MANIFEST}, so nobody knows their config"
+        if old:
+            found = "; ".join(dict.fromkeys(_differences(old, self, cell_ids)))
+            why = f"trials of another config: {found}" if found else ""
+        if why:
+            raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
+
     def grid(self, directory: Path) -> list[dict[str, Any]]:
         """Return the columns of each cell, for a manifest that may have been edited by hand; no code or file is loaded.
 
@@ -214,8 +232,7 @@ class Manifest(BaseModel):
                 for cell_id, content in self.cells.items()
             ]
         except ValidationError as error:
-            fault = _fault(error.errors(include_url=False)[0])
-            raise ConfigError(f"{directory / MANIFEST}: cells: {fault}") from None
+            raise ConfigError(f"{directory / MANIFEST}: cells: {_fault(error)}") from None
 
 
 _FIELDS: dict[str, Any] = {name: (Text if COLUMNS[name].type is str else COLUMNS[name].type, ...) for name in CELL}
@@ -271,7 +288,8 @@ def _ask_git(directory: Path, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout.strip()
 
 
-def _fault(error: ErrorDetails) -> str:
+def _fault(found: ValidationError) -> str:
+    error = found.errors(include_url=False)[0]
     key = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
         return f"key {key} is missing, as in no manifest of a sweep; {_ELSEWHERE}"
@@ -350,26 +368,6 @@ class _Places(NamedTuple):
 
 _HERE = _Places()
 """The words for a directory (there) and the sweep that is to write to it (here)."""
-
-
-def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
-    """Refuse to add rows to those of another config.
-
-    Every cell that has rows must be in the new config with the same content; the new config may have more cells.
-    What rows do not depend on (names, trials, jobs, backend, paths) may differ.
-
-    Args:
-        cell_ids: cells with rows in the directory.
-
-    Raises:
-        ConfigError: if they differ; the message names every key.
-    """
-    if not cell_ids:
-        return
-    found = "; ".join(dict.fromkeys(_differences(old, new, cell_ids))) if old else ""
-    if found or old is None:
-        why = f"trials of another config: {found}" if old else f"trials but no {MANIFEST}, so nobody knows their config"
-        raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
 
 
 def _refuse_to_merge(parts: Sequence[tuple[Path, Manifest]]) -> None:

@@ -96,12 +96,6 @@ def limits_of(trials: int | Enough, stored: Stored, cell_ids: Iterable[str]) -> 
     return {cell_id: wanted(trials, stored.of(cell_id)) for cell_id in cell_ids}
 
 
-def trials_of(config: Mapping[str, Any]) -> int | Enough:
-    """Return the number of trials that a resolved config asks for, or the rule for it."""
-    trials = config["trials"]
-    return Enough.model_validate(trials) if isinstance(trials, Mapping) else trials
-
-
 def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
     """Return the number of trials of one cell.
 

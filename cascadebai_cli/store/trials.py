@@ -29,7 +29,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import AGAIN, Held, as_csv, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Recording, Stored, told
 from cascadebai_cli.store.manifest import Manifest
-from cascadebai_cli.store.summary import summarise, summarise_stored, trials_of
+from cascadebai_cli.store.summary import summarise, summarise_stored
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 
@@ -313,7 +313,7 @@ def _times(summary: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
 
 def summary_text(directory: Path) -> str:
     """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `read_trials`."""
-    return _text(summarise(read_trials(directory / TRIALS_CSV), trials_of(Manifest.read(directory).config)))
+    return _text(summarise(read_trials(directory / TRIALS_CSV), Manifest.read(directory).trials))
 
 
 def _text(summary: pd.DataFrame) -> str:
@@ -362,7 +362,7 @@ def write_tables(
     shown = limits if asked_only else None
     digest = _write_trials(held.directory, cells, stored, shown, packed=packed)
     held.check()
-    summary = summarise_stored(cells, stored, shown, trials_of(manifest.config))
+    summary = summarise_stored(cells, stored, shown, manifest.trials)
     tables = {
         TIMINGS_CSV: _write_timings(held.directory, cells, stored, shown),
         SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),

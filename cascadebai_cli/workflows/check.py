@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import learner_bounds
-from cascadebai_cli.analysis.tables import StudyTable
+from cascadebai_cli.analysis.tables import StudyTable, Tables
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.interrupts import one_interrupt
@@ -24,9 +24,8 @@ from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows,
 from cascadebai_cli.study.fields import Enough, first_of, most_of
 from cascadebai_cli.study.kinds import ALL_AXES, GRID
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter, spans
-from cascadebai_cli.workflows.tables import in_format
 
-__all__ = ["Given", "check", "in_format"]
+__all__ = ["Given", "check"]
 
 
 # --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
@@ -214,19 +213,18 @@ _LONGEST = 20
 """Largest number of characters for the values of an axis."""
 
 
-@dataclass(frozen=True, eq=False)
-class Checked:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Checked(Tables):
     """What a sweep of a study would run.
 
     Attributes:
-        table: a row for each instance and learner.
+        tables: a table with a row for each instance and learner.
         trials: smallest and largest number of trials over all cells.
         seconds: expected time on one core, `None` without a pilot.
         within: the time lies between these two in most studies, in seconds.
         at_least: whether some trial of the pilot did not end, so that these are lower limits.
     """
 
-    table: StudyTable
     cells: int
     trials: tuple[int, int]
     seconds: float | None
@@ -271,7 +269,14 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
     table = StudyTable("check.csv", rows, _table(rows))
-    return Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
+    return Checked(
+        (table,),
+        cells=cells,
+        trials=trials,
+        seconds=seconds if pilot else None,
+        within=(low, high),
+        at_least=not rows["ended"].all(),
+    )
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import cells_printed
+from cascadebai_cli.analysis.tables import cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.runner import Backend, collect, repeat_command
@@ -28,7 +28,7 @@ from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows,
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.text import Table, count, duration, for_table, parameter, percent
 
-__all__ = ["Backend", "Choice", "Given", "cell_in_words", "run", "simulate"]
+__all__ = ["Backend", "Choice", "Given", "run", "simulate"]
 
 
 # --- Running all cells of a study in memory -------------------------------------------------------------------------
@@ -114,6 +114,20 @@ class CellRun:
     def stopped(self) -> int:
         """Number of trials that stopped before the cap, or that answered when the budget was spent."""
         return self.trials - self.capped
+
+    def __str__(self) -> str:
+        """Return some lines of text about the trials."""
+        lines = {
+            "steps (page views)": _steps(self),
+            "observations per step": f"{self.observations:.4g}",
+            "errors": _errors(self),
+            "time": f"{duration(self.seconds)} for {_trials(self)}, {duration(self.trial_seconds)} a trial",
+        }
+        if self.found:
+            lines[f"items found in {self.found_in} of {_trials(self)}"] = _names(self.found)
+        width = max(map(len, lines))
+        text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
+        return "\n".join([f"{self.cell.label} (cell {self.cell.cell_id})", *text])
 
 
 @dataclass(frozen=True)
@@ -242,21 +256,6 @@ def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], in
 
 _MOST_NAMED = 200
 """Largest number of items that are named."""
-
-
-def cell_in_words(done: CellRun) -> str:
-    """Return some lines of text about the trials of a cell."""
-    lines = {
-        "steps (page views)": _steps(done),
-        "observations per step": f"{done.observations:.4g}",
-        "errors": _errors(done),
-        "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
-    }
-    if done.found:
-        lines[f"items found in {done.found_in} of {_trials(done)}"] = _names(done.found)
-    width = max(map(len, lines))
-    text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
-    return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])
 
 
 def _names(items: Sequence[str]) -> str:

@@ -24,7 +24,6 @@ from cascadebai_cli.store.summary import (
     limits_of,
     misses_aim,
     relative_half_width,
-    trials_of,
 )
 from cascadebai_cli.store.trials import write_tables
 from cascadebai_cli.study.cells import Cell
@@ -39,13 +38,59 @@ __all__ = [
     "Shard",
     "Sweep",
     "Swept",
-    "missing",
-    "only_tables",
     "sweep",
 ]
 
 
 # --- Sweeping a study into a directory: running its trials, writing its tables, or telling what is missing ----------
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The directory that holds the tables, how many trials are missing, and how many are in its journal."""
+
+    directory: Path
+    missing: int
+    trials: int
+
+    @property
+    def rows(self) -> str:
+        """Name of the file with the rows."""
+        return f"{TRIALS_CSV}{'.gz' * is_packed(self.directory / TRIALS_CSV)}"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a sweep would run.
+
+    Attributes:
+        cells: each cell that lacks trials, with the number that it lacks, and the number that it is to have.
+        of_cells: number of cells of the grid.
+        wanted: number of trials that all cells together are to have.
+        seconds: time on one core, at the pace of the finished trials; `None` if there are none.
+    """
+
+    cells: tuple[tuple[Cell, int, int], ...]
+    of_cells: int
+    wanted: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """How far a sweep is.
+
+    Attributes:
+        cells, done: number of cells, and of those that need no more trials, as far as is known.
+        missed: number of those among them that did not reach the aim of `trials`.
+        seconds: time left on one core; `None` if no trial tells the pace.
+    """
+
+    table: Table
+    cells: int
+    done: int
+    missed: int
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -83,71 +128,61 @@ class Request:
             raise ConfigError(f"{self.config} has no name that a directory could have; name one with --out")
         return Path("results") / self.config.stem
 
+    def missing(self) -> Missing:
+        """Return what a sweep would run.
 
-@dataclass(frozen=True)
-class Swept:
-    """The directory that holds the tables, and how many trials are missing."""
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds trials of another one.
+        """
+        task = self.sweep()
+        there = task.there()
+        counts = [len(trials) for trials in there.missing]
+        found = zip(task.cells, counts, strict=True)
+        cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
+        seconds = _seconds_of(sum(counts), there.stored.rows) if cells else None
+        return Missing(cells, len(task.cells), there.wanted, seconds)
 
-    directory: Path
-    missing: int
+    def status(self) -> SweepStatus:
+        """Return how far the sweep is; nothing is written.
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no trial has ended, so that there is nothing to read yet."""
-        return not (self.directory / JOURNAL).stat().st_size
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds trials of another one.
+        """
+        there = self.sweep().there()
+        cells = pd.DataFrame(_numbers(there))
+        columns: list[str | Shown] = [
+            "done",
+            "of",
+            "capped",
+            Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
+            Shown("half width", lambda row: percent(row["half_width"], 1)),
+            Shown("time left", _time_left),
+        ]
+        left = cells["of"] - cells["done"]
+        missed = (left == 0) & cells["missed"]
+        if missed.any():
+            cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
+        seconds = _seconds_of(int(left.sum()), there.stored.rows)
+        return SweepStatus(
+            printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds
+        )
 
-    @property
-    def rows(self) -> str:
-        """Name of the file with the rows."""
-        return f"{TRIALS_CSV}{'.gz' * is_packed(self.directory / TRIALS_CSV)}"
+    def only_tables(self, *, watch: Watch = SILENT) -> Swept:
+        """Write the tables from the finished trials; if a number of trials is given, only from those below it.
 
-
-@dataclass(frozen=True)
-class Missing:
-    """What a sweep would run.
-
-    Attributes:
-        cells: each cell that lacks trials, with the number that it lacks, and the number that it is to have.
-        of_cells: number of cells of the grid.
-        wanted: number of trials that all cells together are to have.
-        seconds: time on one core, at the pace of the finished trials; `None` if there are none.
-    """
-
-    cells: tuple[tuple[Cell, int, int], ...]
-    of_cells: int
-    wanted: int
-    seconds: float | None
-
-
-def missing(request: Request) -> Missing:
-    """Return what a sweep would run.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
-    """
-    task = request.sweep()
-    there = task.there()
-    counts = [len(trials) for trials in there.missing]
-    found = zip(task.cells, counts, strict=True)
-    cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
-    seconds = _seconds_of(sum(counts), there.stored.rows) if cells else None
-    return Missing(cells, len(task.cells), there.wanted, seconds)
-
-
-def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
-    """Write the tables from the finished trials; if a number of trials is given, only from those below it.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds no trials of it.
-        CascadeError: if another process writes to the directory, or it cannot be written to.
-    """
-    task = request.sweep()
-    if not (task.directory / JOURNAL).exists():
-        raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
-    with task.hold() as opened:
-        _warn_of_damage(opened.there.stored, watch, "is missing")
-        asked = request.given.trials is not None or not isinstance(task.study.trials, int)
-        return _swept(opened, watch, asked_only=asked)
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds no trials of it.
+            CascadeError: if another process writes to the directory, or it cannot be written to.
+        """
+        task = self.sweep()
+        if not (task.directory / JOURNAL).exists():
+            raise ConfigError(
+                f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out"
+            )
+        with task.hold() as opened:
+            _warn_of_damage(opened.there.stored, watch, "is missing")
+            asked = self.given.trials is not None or not isinstance(task.study.trials, int)
+            return _swept(opened, watch, asked_only=asked)
 
 
 def sweep(
@@ -193,7 +228,7 @@ def _swept(opened: OpenSweep, watch: Watch, *, asked_only: bool) -> Swept:
     missing, found = opened.collect(asked_only=asked_only)
     for sentence in found:
         watch.warn(f"warning: {sentence}")
-    return Swept(opened.sweep.directory, missing)
+    return Swept(opened.sweep.directory, missing, len(opened.there.stored.rows))
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
@@ -226,47 +261,6 @@ def _warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
 _CAPPED = STATUSES.index("capped")
 
 
-@dataclass(frozen=True)
-class SweepStatus:
-    """How far a sweep is.
-
-    Attributes:
-        cells, done: number of cells, and of those that need no more trials, as far as is known.
-        missed: number of those among them that did not reach the aim of `trials`.
-        seconds: time left on one core; `None` if no trial tells the pace.
-    """
-
-    table: Table
-    cells: int
-    done: int
-    missed: int
-    seconds: float | None
-
-
-def status(request: Request) -> SweepStatus:
-    """Return how far the sweep of a request is; nothing is written.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
-    """
-    there = request.sweep().there()
-    cells = pd.DataFrame(_numbers(there))
-    columns: list[str | Shown] = [
-        "done",
-        "of",
-        "capped",
-        Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
-        Shown("half width", lambda row: percent(row["half_width"], 1)),
-        Shown("time left", _time_left),
-    ]
-    left = cells["of"] - cells["done"]
-    missed = (left == 0) & cells["missed"]
-    if missed.any():
-        cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
-    seconds = _seconds_of(int(left.sum()), there.stored.rows)
-    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
-
-
 def _numbers(there: There) -> Iterator[dict[str, Any]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
@@ -296,16 +290,7 @@ def _time_left(row: Mapping[Any, Any]) -> str:
 # --- Merging result directories: shards or parts of a grid, from several machines -----------------------------------
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The directory that holds all rows, their number, and the number of missing trials."""
-
-    directory: Path
-    rows: int
-    missing: int
-
-
-def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Swept:
     """Write the rows of several directories into a new one, with its tables.
 
     Code and files that the directories only name are not imported or opened.
@@ -319,7 +304,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, Manifest.read(directory)) for directory in once(directories, watch)]
+    parts = [(directory, Manifest.read(directory)) for directory in watch.once(directories)]
     manifest = Manifest.merged(parts)
     stored = Stored.merged([(directory, _rows(directory, made)) for directory, made in parts])
     _warn_of_damage(stored, watch, "is missing")
@@ -327,22 +312,12 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         _refuse_used(out)
         manifest.write(out)
         write_journal(out, stored)
-        trials = trials_of(manifest.config)
+        trials = manifest.trials
         limits = limits_of(trials, stored, manifest.cells)
         missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     for sentence in doubts(summary):
         watch.warn(f"warning: {sentence}")
-    return Merged(out, len(stored.rows), missing)
-
-
-def once(directories: Sequence[Path], watch: Watch) -> list[Path]:
-    """Return each directory once, even if it is given under several names."""
-    found: dict[Path, Path] = {}
-    for directory in directories:
-        first = found.setdefault(directory.resolve(), directory)
-        if first is not directory:
-            watch.remark(f"{directory} is named twice and counts once; was another directory meant?")
-    return list(found.values())
+    return Swept(out, missing, len(stored.rows))
 
 
 def _refuse_used(out: Path) -> None:

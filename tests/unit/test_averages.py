@@ -167,7 +167,7 @@ def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
 
 def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--where Q: there is no such column; "):
-        cells_with(study(tmp_path).summary, {"Q": ["1"]})
+        cells_with(study(tmp_path).summary, ["Q=1"])
 
 
 @pytest.mark.parametrize(
