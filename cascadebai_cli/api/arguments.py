@@ -26,7 +26,7 @@ from cascadebai_cli.study.config import Study, plain_value, study_of
 from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
 from cascadebai_cli.text import for_terminal, quoted
-from cascadebai_cli.workflows.run import Backend
+from cascadebai_cli.workflows.sweep import Backend
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.watch import Follower

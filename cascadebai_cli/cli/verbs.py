@@ -82,7 +82,7 @@ def check(
     The estimate comes from a pilot of the easiest and the hardest cell of each instance and learner; nothing is
     written. The lower bound holds for any learner, the upper one for CascadeBAI.
     """
-    from cascadebai_cli.workflows import check as work
+    from cascadebai_cli.workflows import run as work
 
     done = work.check(config, given=work.Given(trials, seed, max_steps, plugin or (), settings or ()), pilot=pilot)
     say(done.text(form))

@@ -1,21 +1,24 @@
-"""The verbs `sweep`, its `--status`, and `merge`."""
+"""The verbs `sweep`, its `--status`, and `merge`, and the simulation of a study in memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.running.runner import Backend, repeat_command
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
+from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
 from cascadebai_cli.store.files import WRITTEN, is_packed, only_writer
-from cascadebai_cli.store.journal import Stored, write_journal
+from cascadebai_cli.store.journal import Recording, Stored, write_journal
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.summary import (
     ABOVE_DELTA,
@@ -25,9 +28,9 @@ from cascadebai_cli.store.summary import (
     misses_aim,
     relative_half_width,
 )
-from cascadebai_cli.store.trials import write_tables
+from cascadebai_cli.store.trials import trials_table, write_tables
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
 
 __all__ = [
@@ -38,8 +41,42 @@ __all__ = [
     "Shard",
     "Sweep",
     "Swept",
+    "simulate",
     "sweep",
 ]
+
+
+# --- Running all trials of a study in memory, for the Python interface -----------------------------------------------
+
+
+def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SILENT) -> pd.DataFrame:
+    """Run all trials; nothing is written.
+
+    Args:
+        study: the study, with a fixed number of trials.
+
+    Returns:
+        the rows of the `trials.csv` that a sweep of the study would write, in the same order, with a column for each
+        record.
+
+    Raises:
+        ConfigError: if there are too many trials, or their number depends on the outcomes.
+        CascadeError: if a trial raises, or the backend breaks.
+    """
+    check_rows(study)
+    if not isinstance(study.trials, int):
+        raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
+    numbers = [np.arange(study.trials)] * len(study.cells)
+    settings = Settings(study.seed, fail_fast=True, wanted=Recording(study.record, study.trace_at))
+    with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
+        collect(study.cells, numbers, settings, backend or Backend(), follower)
+    return trials_table(study.cells, list(chain(*follower.rows)))
+
+
+def _raise(cell: Cell, failed: Failed) -> None:
+    error = CascadeError(f"trial {failed.trial} of {cell.label} failed: {failed.error}")
+    error.add_note(failed.trace)
+    raise error
 
 
 # --- Sweeping a study into a directory: running its trials, writing its tables, or telling what is missing ----------
