@@ -25,7 +25,7 @@ from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
-from cascadebai_cli.store.trials import binomial_interval
+from cascadebai_cli.store.summary import binomial_interval
 from cascadebai_cli.text import count, percent
 from experiments.artefacts import REFERENCE
 from experiments.markdown import from_csv, table

@@ -18,7 +18,8 @@ from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.style import LOOKS, TEXT_WIDTH, Picture, label_steps, panel_letter, render, style_of
 from cascadebai_cli.store.columns import MANIFEST, SUMMARY_CSV
-from cascadebai_cli.store.summary import read_summary, wrong_too_often
+from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.trials import read_summary
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import drawing
 from experiments.artefacts import REFERENCE

@@ -15,7 +15,7 @@ from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.options import Layout
 from cascadebai_cli.planning.positions import Corrected
 from cascadebai_cli.planning.rates import RateLaw
-from cascadebai_cli.store.trials import binomial_interval
+from cascadebai_cli.store.summary import binomial_interval
 from cascadebai_cli.text import count, percent
 from experiments.markdown import table
 

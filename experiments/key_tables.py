@@ -16,7 +16,7 @@ from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.instances import SizedEntry
 from cascadebai_cli.study.learners import learner_options
 from cascadebai_cli.study.study import Study
-from cascadebai_cli.workflows.init import Schema, schema_of
+from cascadebai_cli.workflows.init import schema_of
 from experiments.markdown import table
 
 # --- docs/configs.md: every key of a config with type, default, meaning and example ---------------------------------
@@ -27,7 +27,7 @@ MANY = 10**9
 """Limits from here on are no more than what can be counted."""
 
 
-def _definitions() -> Mapping[str, Schema]:
+def _definitions() -> Mapping[str, dict[str, Any]]:
     schema = schema_of(Study, "")
     return {"Study": schema, **schema["$defs"]}
 
@@ -75,7 +75,7 @@ def users_keys() -> str:
     return table(["kind", *HEADER], _once(rows))
 
 
-def _users_row(one: Option, schema: Schema) -> list[str]:
+def _users_row(one: Option, schema: dict[str, Any]) -> list[str]:
     (row,) = _rows({one.name: schema}, set())
     return [row[0], row[1], f"`{one.default:g}`" if isinstance(one.default, float) else f"`{one.default}`", *row[3:]]
 
@@ -85,11 +85,11 @@ def _once(rows: list[list[str]]) -> list[list[str]]:
     return [[row[0] if i == 0 or rows[i - 1][0] != row[0] else "", *row[1:]] for i, row in enumerate(rows)]
 
 
-def _table(properties: Mapping[str, Schema], required: set[str]) -> str:
+def _table(properties: Mapping[str, dict[str, Any]], required: set[str]) -> str:
     return table(HEADER, list(_rows(properties, required)))
 
 
-def _rows(properties: Mapping[str, Schema], required: set[str]) -> Iterator[list[str]]:
+def _rows(properties: Mapping[str, dict[str, Any]], required: set[str]) -> Iterator[list[str]]:
     for key, schema in properties.items():
         examples = "<br>".join(f"`{text}`" for text in schema.get("examples", ()))
         default = "" if key in required else _default(key, schema.get("default"))
@@ -108,7 +108,7 @@ def _default(key: str, value: Any) -> str:
     return f"`{json.dumps(value[0] if isinstance(value, list) and len(value) == 1 else value)}`".replace('"', "")
 
 
-def _words(schema: Schema) -> str:
+def _words(schema: dict[str, Any]) -> str:
     """What a schema allows, in words."""
     parts = schema.get("anyOf") or schema.get("oneOf")
     if parts and [part.get("type") for part in parts] == ["number", "string"]:
@@ -129,8 +129,8 @@ def _words(schema: Schema) -> str:
     return _PLAIN[schema.get("type", "")](schema)
 
 
-def _number(kind: str) -> Callable[[Schema], str]:
-    def words(schema: Schema) -> str:
+def _number(kind: str) -> Callable[[dict[str, Any]], str]:
+    def words(schema: dict[str, Any]) -> str:
         limits = [
             text.format(f"{schema[key]:,.10g}")
             for key, text in _LIMITS.items()
@@ -141,7 +141,7 @@ def _number(kind: str) -> Callable[[Schema], str]:
     return words
 
 
-def _list(schema: Schema) -> str:
+def _list(schema: dict[str, Any]) -> str:
     items = schema.get("items") or {}
     simple = items.get("type") in (*_SIMPLE, "array") or _words(items) == "number, or formula"
     return f"a list, each: {_words(items)}" if simple else "a list of entries, see below"
@@ -149,7 +149,7 @@ def _list(schema: Schema) -> str:
 
 _LIMITS = {"minimum": "from {}", "exclusiveMinimum": "above {}", "maximum": "to {}", "exclusiveMaximum": "to below {}"}
 _SIMPLE = ("integer", "number", "string")
-_PLAIN: Mapping[str, Callable[[Schema], str]] = {
+_PLAIN: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "integer": _number("whole number"),
     "number": _number("number"),
     "string": lambda _: "text",

@@ -30,7 +30,7 @@ from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES, Test
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
-from cascadebai_cli.store.trials import binomial_interval, mean_interval
+from cascadebai_cli.store.summary import binomial_interval, mean_interval
 from cascadebai_cli.text import count, percent
 from experiments import budget_calibration, interval_calibration
 from experiments.markdown import table

@@ -29,8 +29,8 @@ from cascadebai_cli.store.columns import (
     TRIALS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.store.journal import read_journal, write_journal
-from cascadebai_cli.store.manifest import Manifest, write_manifest
+from cascadebai_cli.store.journal import Stored, write_journal
+from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.trials import read_rows, times_of
 from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.text import count
@@ -73,7 +73,7 @@ def keep(directory: Path, target: Path) -> list[str]:
     times_of(directory, results.summary).to_csv(
         target / TIMES_CSV, index=False, float_format="%.6g", lineterminator="\n"
     )
-    write_manifest(target, _without_name(results.manifest), indent=1)
+    _without_name(results.manifest).write(target, indent=1)
     return results.missing
 
 
@@ -103,8 +103,8 @@ def take_up(source: Path, target: Path) -> int:
     write_journal(target, rows)
     engines = {content["engine"] for content in cells.values()}
     versions = {name: number for name, number in manifest.engine_version.items() if name in engines}
-    write_manifest(target, manifest.model_copy(update={"cells": cells, "engine_version": versions}))
-    return len(read_journal(target).rows)
+    manifest.model_copy(update={"cells": cells, "engine_version": versions}).write(target)
+    return len(Stored.read(target).rows)
 
 
 def _is_up_to_date(manifest: Manifest, content: Mapping[str, Any]) -> bool:

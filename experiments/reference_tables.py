@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.ratios import ENDS, LEVELS
+from cascadebai_cli.analysis.fits import ENDS, LEVELS
 from cascadebai_cli.store import columns
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.store.trials import read_summary, read_table
 from cascadebai_cli.text import count, number, percent, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table

@@ -1,42 +1,30 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from cascadebai_cli.analysis.ratios import ratios_table
+from cascadebai_cli.analysis.fits import ratios_table
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
     BOUNDS_CSV,
     COLUMNS,
-    OF_QUANTILES,
     PLACE,
     SETTING,
-    SUMMARY_CSV,
-    TABLES,
     TRACES_CSV,
-    Shown,
-    cell_text,
-    interval,
-    printed,
 )
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
-from cascadebai_cli.store.trials import (
-    MeanInterval,
-    binomial_interval,
-    mean_interval,
-    positive_mean_interval,
-    read_table,
-)
+from cascadebai_cli.store.summary import binomial_interval, mean_interval
+from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.kinds import MEASURES
-from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, listed, value_text, with_quotes
+from cascadebai_cli.study.plot import Plot, alike
+from cascadebai_cli.text import for_shell, values_of, with_quotes
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -76,9 +64,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
-        **_interval(positive_mean_interval, cells["mean_steps"], "mean_steps", "ci"),
+        **_interval(cells["mean_steps"], "mean_steps", "ci", positive=True),
         **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
-        **(_interval(mean_interval, cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
@@ -88,11 +76,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
-def _interval(
-    of: Callable[[NDArray[np.float64]], MeanInterval], values: "pd.Series[float]", name: str, ends: str
-) -> dict[str, float]:
+def _interval(values: "pd.Series[float]", name: str, ends: str, *, positive: bool = False) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
-    mean = of(np.asarray(values, dtype=np.float64))
+    mean = mean_interval(np.asarray(values, dtype=np.float64), positive=positive)
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 
@@ -155,45 +141,87 @@ _MOST_NAMED = 20
 """Largest number of values that an error message lists."""
 
 
-def wide_table(studies: Sequence[StudyResults], named: Collection[str] = ()) -> pd.DataFrame:
-    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners.
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of one or more studies.
 
-    The hardness, which takes longer, is only there if it is `named`.
+    Args:
+        table: one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners.
     """
-    parts = [
-        results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
-        for number, results in enumerate(studies)
-    ]
-    if "hardness" in named:
-        parts = [part.assign(hardness=one.hardness) for part, one in zip(parts, studies, strict=True)]
-    # A study without a budget has no such column, but a figure may ask for it.
-    return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
+
+    studies: Sequence[StudyResults]
+    table: pd.DataFrame
+
+    @classmethod
+    def of(cls, studies: Sequence[StudyResults], named: Collection[str] = ()) -> Self:
+        """Return all cells; the hardness, which takes longer, is only there if it is `named`."""
+        parts = [
+            results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
+            for number, results in enumerate(studies)
+        ]
+        if "hardness" in named:
+            parts = [part.assign(hardness=one.hardness) for part, one in zip(parts, studies, strict=True)]
+        # A study without a budget has no such column, but a figure may ask for it.
+        parts = [part if "budget" in part else part.assign(budget=np.nan) for part in parts]
+        return cls(studies, pd.concat(parts, ignore_index=True))
+
+    def chosen(self, plot: Plot) -> Self:
+        """Return the cells that a plot asks for, with instances and learners in the order in which it names them.
+
+        Raises:
+            ConfigError: if a value that it names is in no cell, or it shows traces and a study has none.
+        """
+        cells = self.table
+        for column, values in (("instance", plot.instances), ("learner", plot.learners), *plot.where.items()):
+            if values:
+                cells = cells[_matching(cells, column, values)]
+        for column, names in (("learner", plot.learners), ("instance", plot.instances)):
+            first = [*plot.order, *names]
+            rank = {name: i for i, name in reversed(list(enumerate(first)))}
+            cells = cells.sort_values(column, key=lambda c: c.map(rank).fillna(len(first)), kind="stable")
+        found = replace(self, table=cells.reset_index(drop=True))
+        return found.with_moments() if plot.figure.points == "steps" else found
+
+    def with_moments(self) -> Self:
+        """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
+
+        A trial that has ended keeps its last answer.
+
+        Raises:
+            ConfigError: if a study has no traces.
+        """
+        parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(self.studies)]
+        return replace(self, table=self.table.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY]))
+
+    @property
+    def results(self) -> tuple[StudyResults, ...]:
+        """The results of the studies that have cells here, with these cells only."""
+        return tuple(results for results in _chosen_results(self.table, self.studies) if len(results.summary))
+
+    def measured(self, plot: Plot) -> pd.DataFrame:
+        """Return the table with what a plot draws of the cells beyond it: bounds, quantiles, differences, shares.
+
+        Raises:
+            ConfigError: if a study does not have it.
+        """
+        if plot.figure.beside == "bounds":
+            return _between_bounds(self, plot)
+        if plot.figure.points == "trials":
+            return _with_trials(self.table, self.studies)
+        known = {
+            "steps_per_lower_bound": _with_bounds,
+            "steps_per_sharp_bound": _with_sharp_bounds,
+            "difference": _with_differences,
+        }
+        add = known.get(plot.y) or (_with_quantiles if MEASURES[plot.y].level else None)
+        return add(self.table, self.studies) if add else self.table
 
 
-def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tuple[StudyResults, ...]:
+def _chosen_results(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
     """Return the same studies, with only the cells that are rows of `cells`."""
     return tuple(
         results.of_cells(cells.loc[cells[_STUDY] == place, "cell_id"]) for place, results in enumerate(studies)
     )
-
-
-def measured(cells: pd.DataFrame, studies: Sequence[StudyResults], plot: Plot) -> pd.DataFrame:
-    """Return the cells with what a plot draws of them beyond `wide_table`: bounds, quantiles, differences, shares.
-
-    Raises:
-        ConfigError: if a study does not have it.
-    """
-    if plot.figure.beside == "bounds":
-        return _between_bounds(cells, studies, plot)
-    if plot.y == "steps_per_lower_bound":
-        return _with_bounds(cells, studies)
-    if plot.y == "steps_per_sharp_bound":
-        return _with_sharp_bounds(cells, studies)
-    if plot.y == "difference":
-        return _with_differences(cells, studies)
-    if plot.figure.points == "trials":
-        return _with_trials(cells, studies)
-    return _with_quantiles(cells, studies) if MEASURES[plot.y].level else cells
 
 
 def _with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
@@ -237,34 +265,21 @@ def _stops(row: "pd.Series[Any]", results: StudyResults) -> pd.DataFrame:
 
 def _with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
-    chosen = enumerate(chosen_results(studies, cells))
+    chosen = enumerate(_chosen_results(cells, studies))
     found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in chosen])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
 
 
-def _between_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults], plot: Plot) -> pd.DataFrame:
+def _between_bounds(cells: Cells, plot: Plot) -> pd.DataFrame:
     """Return the cells of the main learners with their bounds; without any upper bound raise `ConfigError`."""
-    chosen = [results for results in chosen_results(studies, cells) if len(results.summary)]
-    table = _with_bounds(cells, studies)
-    main = table[table["learner"].isin([results.main_learner for results in chosen])]
+    table = _with_bounds(cells.table, cells.studies)
+    main = table[table["learner"].isin([results.main_learner for results in cells.results])]
     if main["upper"].isna().all():
         raise ConfigError(
             f"--kind: {plot.kind} needs cells with an upper bound, which is proved of CascadeBAI alone, and "
-            f"{studies[0].directory} has none; `cascadebai bounds CONFIG` prints the bounds that there are"
+            f"{cells.studies[0].directory} has none; `cascadebai bounds CONFIG` prints the bounds that there are"
         )
     return main
-
-
-def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
-
-    A trial that has ended keeps its last answer.
-
-    Raises:
-        ConfigError: if a study has no traces.
-    """
-    parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
-    return cells.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY])
 
 
 def _moments(results: StudyResults) -> pd.DataFrame:
@@ -308,22 +323,6 @@ def _sharp_bounds(results: StudyResults) -> pd.DataFrame:
     return read_table(path, command, ["cell_id", "sharp"])[["cell_id", "sharp"]]
 
 
-def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
-    """Return the cells that a plot asks for, with instances and learners in the order in which it names them.
-
-    Raises:
-        ConfigError: if a value that it names is in no cell.
-    """
-    for column, values in (("instance", plot.instances), ("learner", plot.learners), *plot.where.items()):
-        if values:
-            cells = cells[_matching(cells, column, values)]
-    for column, names in (("learner", plot.learners), ("instance", plot.instances)):
-        first = [*plot.order, *names]
-        rank = {name: i for i, name in reversed(list(enumerate(first)))}
-        cells = cells.sort_values(column, key=lambda c: c.map(rank).fillna(len(first)), kind="stable")
-    return cells.reset_index(drop=True)
-
-
 def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
     """Return which cells have one of the values in a column."""
     texts = cells[column].astype(str)
@@ -337,19 +336,37 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     return found
 
 
-# --- Choosing, sorting and printing the cells of a study ------------------------------------------------------------
+# --- Choosing and sorting the cells of a study ----------------------------------------------------------------------
 
 
-def cells_with(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """Return the cells that have one of the given values in each of the given columns.
+def cells_with(cells: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
+    """Return the cells that meet all conditions `COLUMN=VALUE[,VALUE...]`; a value with a comma is in double quotes.
 
     Raises:
-        ConfigError: if there is no such column, or no cell with a value.
+        ConfigError: if a condition is not of that form, two name the same column, there is no such column, or no cell
+            with a value.
     """
-    for column, values in conditions.items():
+    for column, values in _conditions(conditions).items():
         _check_column(cells, column, "--where")
         cells = cells[_matching(cells, column, values)]
     return cells
+
+
+def _conditions(texts: Sequence[str]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for text in texts:
+        column, values = _condition(text)
+        if column in found:
+            raise ConfigError(f"--where {text}: {column} is named twice; write all its values after one =, with commas")
+        found[column] = values
+    return found
+
+
+def _condition(text: str) -> tuple[str, list[object]]:
+    column, equals, values = text.partition("=")
+    if not (column and equals and values):
+        raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")
+    return column, [read_value(value) for value in values_of(values)]
 
 
 def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -379,56 +396,3 @@ def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
         )
     if column not in cells:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
-
-
-def few_averaged(cells: pd.DataFrame, option: str) -> str:
-    """Return a sentence about averages over too few instances for an interval; empty if there are enough."""
-    numbers = cells["cell_id"].str.count(r"\+") + 1
-    few = sorted({*numbers[(numbers > 1) & (numbers < _FEW)]})
-    return f"an interval of {listed([*map(str, few)], 'or')} values of {option} tells little" if few else ""
-
-
-_FEW = 4
-_FEW_SAID = f"an interval of fewer than {_FEW} trials tells little"
-
-
-def cells_printed(cells: pd.DataFrame) -> Table:
-    """Return means, errors and their intervals, with the names, numbers and options that tell the cells apart.
-
-    An option is printed if it varies and is not part of each learner's name. The mean of a cell with capped trials
-    is a lower limit and has no interval. Intervals are cut to possible values, such as those from 0 on.
-    """
-    columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
-    columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
-    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
-    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
-    if "mean_right" in cells:
-        # no interval ends below 0 or above K items
-        low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
-        cells = cells.assign(right_low=low, right_high=high)
-        columns += ["mean_right", interval("right_low", "right_high")]
-    shown = cells.assign(ci_low=cells["ci_low"].clip(lower=0), wrong_too_often=wrong_too_often(cells))
-    table = printed(shown, [*PLACE, *options_apart(cells), "n"], columns)
-    return table.noted(_FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
-
-
-def options_apart(cells: pd.DataFrame) -> list[str]:
-    """Return the options that vary over the cells and are not part of each learner's name.
-
-    A learner that does not have an option does not make it vary; lists and mappings, as a user's class may take, are
-    left out.
-    """
-    known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
-    options = [str(name) for name in cells if name not in known and cells[name].map(pd.api.types.is_scalar).all()]
-    return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
-
-
-def _wrong(row: Mapping[Any, Any]) -> str:
-    return cell_text("error_rate", row) + ABOVE_DELTA * bool(row["wrong_too_often"])
-
-
-def _in_names(cells: pd.DataFrame, option: str) -> bool:
-    return all(
-        is_missing(value) or value_text(value).lower() in str(name).lower()
-        for name, value in zip(cells["learner"], cells[option], strict=True)
-    )

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import outside
-from cascadebai_cli.analysis.curves import Curve, power_of
-from cascadebai_cli.analysis.ratios import CLOSE, MUCH_WORSE, Mean, ratio_of_means
+from cascadebai_cli.analysis.curves import Curve
+from cascadebai_cli.analysis.fits import CLOSE, MUCH_WORSE, Mean, ratio_of_means
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import SETTING
-from cascadebai_cli.store.trials import binomial_interval, t_quantile
+from cascadebai_cli.store.summary import binomial_interval, t_quantile
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text import change, coefficient, count, digits, exponent, share
 
@@ -60,22 +60,33 @@ class Ends(NamedTuple):
     low: "pd.Series[float]"
     high: "pd.Series[float]"
 
+    @classmethod
+    def of(cls, summary: pd.DataFrame, learner: str, main: str, learners: int = 1) -> "Ends":
+        """Return intervals of the ratios of mean steps that hold together at 95 % (Bonferroni).
 
-def ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 1) -> Ends:
-    """Return intervals of the ratios of mean steps that hold together at 95 % (Bonferroni).
+        So a claim about any, most or all ratios that is true at both ends is false in at most 5 % of cases, however
+        many ratios there are. A capped mean is a lower limit only.
 
-    So a claim about any, most or all ratios that is true at both ends is false in at most 5 % of cases, however many
-    ratios there are. A capped mean is a lower limit only.
+        Args:
+            learner, main: the learners in the numerator and in the denominator.
+            learners: how many are compared with the main one in the same claim.
+        """
+        ours, theirs = (summary[summary["learner"] == name] for name in (learner, main))
+        joined = ours.merge(theirs, on=list(SETTING), suffixes=("_ours", "_main"))
+        level = 1 - 0.05 / max(1, learners * len(joined))
+        ends = [_ends(row, level) for row in joined.to_dict("records")]
+        return cls(*(pd.Series([end[i] for end in ends], dtype=float) for i in (0, 1)))
 
-    Args:
-        learner, main: the learners in the numerator and in the denominator.
-        learners: how many are compared with the main one in the same claim.
-    """
-    ours, theirs = (summary[summary["learner"] == name] for name in (learner, main))
-    joined = ours.merge(theirs, on=list(SETTING), suffixes=("_ours", "_main"))
-    level = 1 - 0.05 / max(1, learners * len(joined))
-    ends = [_ends(row, level) for row in joined.to_dict("records")]
-    return Ends(*(pd.Series([end[i] for end in ends], dtype=float) for i in (0, 1)))
+    def verdict(self, holds: Callable[["pd.Series[float]"], bool]) -> Verdict:
+        """Return the verdict on a sentence whose truth is monotone in the ratios, by its truth at both ends."""
+        found = {holds(end) for end in self}
+        return Verdict.UNDECIDED if len(found) > 1 else Verdict.HOLDS if True in found else Verdict.FAILS
+
+    def within(self, least: float, most: float) -> Verdict:
+        """Return the verdict on the sentence that all ratios lie within a range."""
+        if ((self.low >= least) & (self.high <= most)).all():
+            return Verdict.HOLDS
+        return Verdict.FAILS if ((self.high < least) | (self.low > most)).any() else Verdict.UNDECIDED
 
 
 def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
@@ -86,19 +97,6 @@ def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
     ratio = ratio_of_means(ours, main, level)
     low = 0.0 if row["n_capped_main"] or np.isnan(ratio.low) else ratio.low
     return low, np.inf if row["n_capped_ours"] or np.isnan(ratio.high) else ratio.high
-
-
-def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> Verdict:
-    """Return the verdict on a sentence whose truth is monotone in the ratios, by its truth at both ends."""
-    found = {holds(end) for end in ends}
-    return Verdict.UNDECIDED if len(found) > 1 else Verdict.HOLDS if True in found else Verdict.FAILS
-
-
-def verdict_within(ends: Ends, least: float, most: float) -> Verdict:
-    """Return the verdict on the sentence that all ratios lie within a range."""
-    if ((ends.low >= least) & (ends.high <= most)).all():
-        return Verdict.HOLDS
-    return Verdict.FAILS if ((ends.high < least) | (ends.low > most)).any() else Verdict.UNDECIDED
 
 
 # --- What the paper says of the display orders (Section 6.1 and its appendix), tested against a study ---------------
@@ -130,14 +128,14 @@ def _order_claims(results: StudyResults) -> Iterator[Claim]:
     settings = pd.MultiIndex.from_frame(results.summary[list(SETTING)])
     cells = results.summary[settings.isin(known.index)]
     others = [str(name) for name in known if name != main]
-    best = [ratio_ends(cells, name, main, len(others)) for name in others]
+    best = [Ends.of(cells, name, main, len(others)) for name in others]
     decidable = len(known) >= _MOST * len(whole)
     yield _best(known, main, silent, _best_verdict(best) if decidable else Verdict.UNDECIDED)
     for name, entry in results.learners.items():
         order = str(entry.spec.options.get("order"))
         if name in others and order in _SENTENCES and len(known):
-            ends = ratio_ends(cells, name, main)
-            verdict = verdict_between(ends, _SENTENCES[order][1]) if decidable else Verdict.UNDECIDED
+            ends = Ends.of(cells, name, main)
+            verdict = ends.verdict(_SENTENCES[order][1]) if decidable else Verdict.UNDECIDED
             yield _sentence(name, order, known[name] / known[main], main, verdict)
 
 
@@ -261,7 +259,7 @@ def _growth(curve: Curve, claims: int) -> Claim:
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
     interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
     ours = f"c1 {curve.x}^b + c2 has b = {interval}; lack of fit {lacks}"
-    off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * _RISK / claims)]
+    off = [end - curve.power_of(model) for end in b.interval(1 - 2 * _RISK / claims)]
     wrong, rival_wrong = (one.p_value < _RISK / claims for one in (fit, rival))
     straight = curve.named[model].r2 >= _STRAIGHT
     return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
@@ -324,7 +322,7 @@ def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[floa
     observed = f"{digits(float(seen[main]))} and {digits(float(others[nearest]))}"
     claim = f"about as many steps as {nearest}, which sees about as many items a step ({observed})"
     ours = f"{digits(ratio.min())} to {digits(ratio.max())} times as many"
-    return Claim(instance, claim, "", ours, verdict_within(ratio_ends(part, main, nearest), 1 / _SIMILAR, _SIMILAR))
+    return Claim(instance, claim, "", ours, Ends.of(part, main, nearest).within(1 / _SIMILAR, _SIMILAR))
 
 
 def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":

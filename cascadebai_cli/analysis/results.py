@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,21 +11,21 @@ import pandas as pd
 from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.analysis.bounds import bounds_row, learner_bounds, with_measured
-from cascadebai_cli.analysis.curves import Curve, curves_of
+from cascadebai_cli.analysis.curves import MIN_POINTS, Curve
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
-from cascadebai_cli.store.trials import read_trials, times_of
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.summary import doubts, quantiles_of
+from cascadebai_cli.store.trials import read_summary, read_trials, times_of
 from cascadebai_cli.study.cells import weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import DERIVED
-from cascadebai_cli.text import for_shell
+from cascadebai_cli.text import count, for_shell
 from cascadebai_cli.theory.budget import hardness
 from cascadebai_cli.theory.paper import CellBounds, two_level_instance
 
@@ -103,6 +103,23 @@ class StudyResults:
             for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
         ]
 
+    def tell_gaps(self, tell: Callable[[str], None], shown: Collection[str] | None = None) -> None:
+        """Tell of missing and of capped trials, and of doubts, in one line each.
+
+        Args:
+            shown: ids of the cells that are shown, of which alone it tells; all cells by default, and an average of
+                cells has their ids joined by `+`.
+        """
+        chosen = self if shown is None else self.of_cells([one for ids in shown for one in ids.split("+")])
+        capped = chosen.capped
+        if len(capped) > 1:
+            trials, of = int(chosen.summary["n_capped"].sum()), int(chosen.summary["n"].sum())
+            where = f"`cascadebai summary {for_shell(self.directory)} --sort -n_capped` shows where"
+            reached = f"{count(trials)} of {count(of)} trials, on {count(len(capped))} curves, reached the cap"
+            capped = [f"{reached} and count with it; {where}"]
+        for sentence in (*self.missing, *capped, *chosen.doubts):
+            tell(f"warning: {self.directory}: {sentence}")
+
     @cached_property
     def times(self) -> pd.DataFrame:
         """The time on one core for each instance and learner, as `times.csv` has it; empty if it is not known."""
@@ -146,10 +163,9 @@ class StudyResults:
     def _gaps(self) -> "pd.Series[float]":
         """`w(K) - w(K+1)` of each cell; older manifests lack it, which leaves NaN except for two-level instances."""
         cells = self.summary
-        stored = {cell_id: content.get(GAP) for cell_id, content in self.manifest.cells.items()}
         two_level = {name: isinstance(entry, TwoLevel) for name, entry in self.instances.items()}
         width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
-        return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
+        return pd.to_numeric(cells["cell_id"].map(self.manifest.gaps), errors="coerce").astype(float).fillna(width)
 
     def curves(self, *, allow_capped: bool = False) -> list[Curve]:
         """Return the curves of the study, each with its fits.
@@ -158,9 +174,13 @@ class StudyResults:
         """
         return [curve for curve in self._curves if allow_capped or not curve.n_capped]
 
+    def unfitted(self, *, allow_capped: bool = False) -> list[str]:
+        """Return a sentence for each curve without a fit: it has capped trials, or a model but too few points."""
+        return [why for curve in self._curves if (why := _why_not(curve, allow_capped))]
+
     @cached_property
     def _curves(self) -> tuple[Curve, ...]:
-        return tuple(curves_of(self))
+        return tuple(Curve.of(self))
 
     @cached_property
     def bounds(self) -> pd.DataFrame:
@@ -192,8 +212,27 @@ class StudyResults:
     def _once(self, of: Callable[..., Any]) -> Callable[[str], Any]:
         """Return a function from the id of a cell to what `of` tells of it, which is computed once for each."""
         cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
-        weights_at = cache(partial(weights_of, self))
+        weights_at = cache(self.weights_of)
         return cache(lambda cell_id: of(self, cells[cell_id], weights_at))
+
+    def weights_of(self, name: str, L: int, K: int, key: str) -> FloatArray | None:
+        """Return the weights of an instance at a point of the grid, from the manifest or as the config gives them.
+
+        No file is opened and no code imported: `None` if the config only names the source of the weights.
+
+        Args:
+            key: hash of the weights in the manifest, empty in older ones.
+        """
+        if key in self.manifest.weights:
+            return np.array(self.manifest.weights[key])
+        entry = self.instances.get(name)
+        if entry is None or is_named_only(entry.model_dump()):
+            return None
+        try:
+            made = entry.family_in(Path(), self.study.seed)(L, K).weights
+        except (ConfigError, PydanticCustomError):
+            return None
+        return made if key in ("", weights_key(made)) else None
 
     @cached_property
     def quantiles(self) -> pd.DataFrame:
@@ -242,7 +281,7 @@ def load_results(directory: Path) -> StudyResults:
         raise ConfigError(
             f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {for_shell(directory)}` first"
         )
-    manifest = read_manifest(directory)
+    manifest = Manifest.read(directory)
     _refuse_changed(directory, manifest)
     return StudyResults(
         directory=directory,
@@ -261,6 +300,18 @@ def _refuse_changed(directory: Path, manifest: Manifest) -> None:
                 f"{directory / name} is not the one that the sweep wrote; "
                 f"`cascadebai sweep CONFIG --out {for_shell(directory)} --collect` writes it again"
             )
+
+
+def _why_not(curve: Curve, allow_capped: bool) -> str:
+    if curve.fit and not curve.is_long_enough:
+        number = curve.points[curve.x].nunique()
+        return (
+            f"{curve.name}: no fit: it takes {MIN_POINTS} values of {curve.x}, not {number}; add some to the config, "
+            "or run its sweep to the end"
+        )
+    if allow_capped or not (curve.n_capped and curve.is_long_enough):
+        return ""
+    return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
 
 
 def _listed(values: "pd.Series[Any]", most: int = 6) -> str:
@@ -303,26 +354,6 @@ def _instance(results: StudyResults, cell: Mapping[Any, Any], weights_at: _Weigh
         return two_level_instance(L, K, cell["w_star"], cell["w_prime"], cell["epsilon"])
     weights = weights_at(name, L, K, str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", "")))
     return None if weights is None else Instance(weights, K, cell["epsilon"])
-
-
-def weights_of(results: StudyResults, name: str, L: int, K: int, key: str) -> FloatArray | None:
-    """Return the weights of an instance at a point of the grid, from the manifest or as they follow from the config.
-
-    No file is opened and no code imported: `None` if the config only names the source of the weights.
-
-    Args:
-        key: hash of the weights in the manifest, empty in older ones.
-    """
-    if key in results.manifest.weights:
-        return np.array(results.manifest.weights[key])
-    entry = results.instances.get(name)
-    if entry is None or is_named_only(entry.model_dump()):
-        return None
-    try:
-        made = entry.family_in(Path(), results.study.seed)(L, K).weights
-    except (ConfigError, PydanticCustomError):
-        return None
-    return made if key in ("", weights_key(made)) else None
 
 
 def _mean_of_bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """The tables that go with a study, the data of figures, and the cells as a table for a paper."""
 
+import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import column_named, options_apart, wide_table, with_moments
-from cascadebai_cli.analysis.fits import fit_tables
-from cascadebai_cli.analysis.ratios import COMPARISONS
+from cascadebai_cli.analysis.cells import Cells, column_named
+from cascadebai_cli.analysis.fits import makers
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
@@ -24,13 +25,29 @@ from cascadebai_cli.store.columns import (
     SETTING,
     STATISTICS,
     SUMMARY_CSV,
+    TABLES,
+    Shown,
     cell_text,
     heading_of,
+    interval,
     names_of,
+    printed,
 )
+from cascadebai_cli.store.files import table_bytes
 from cascadebai_cli.store.summary import ABOVE_DELTA, is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.kinds import KINDS, MEASURES, QUANTILES
-from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, with_error
+from cascadebai_cli.study.plot import DERIVED
+from cascadebai_cli.text import (
+    FORMATS,
+    NO_NUMBER,
+    FormatName,
+    Head,
+    Table,
+    is_missing,
+    listed,
+    value_text,
+    with_error,
+)
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
 
@@ -49,6 +66,44 @@ class StudyTable:
     printed: Table
 
 
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Tables to print, at least one, and whether no trial of their study is missing."""
+
+    tables: tuple[StudyTable, ...]
+    whole: bool = True
+
+    def text(self, name: FormatName) -> str:
+        """Return the tables as text, one after the other.
+
+        Args:
+            name: `text`, `markdown` or `latex` for the part that a reader wants to see; `csv` or `json` for all rows
+                and columns with all digits. Several tables are one object in JSON, and have their names as comments in
+                CSV.
+
+        Raises:
+            ConfigError: if a table has a caption or a label that the format has no place for.
+        """
+        for table in self.tables:
+            _refuse_unseen(table.printed, name)
+        if name == "json":
+            texts = {table.file: table.rows.to_json(orient="records", double_precision=15) for table in self.tables}
+            return json.dumps({Path(file).stem: json.loads(text) for file, text in texts.items()}, indent=2)
+        if name == "csv":
+            names = [f"# {table.file}\n" * (len(self.tables) > 1) for table in self.tables]
+            parts = [name + table_bytes(table.rows).decode() for name, table in zip(names, self.tables, strict=True)]
+            return "\n".join(parts).rstrip("\n")
+        return "\n\n".join(FORMATS[name](table.printed) for table in self.tables)
+
+
+def _refuse_unseen(table: Table, name: FormatName) -> None:
+    for option, given, places in (("--caption", table.caption, tuple(FORMATS)), ("--label", table.label, ("latex",))):
+        if given and name not in places:
+            raise ConfigError(
+                f"{option} {given}: {name} has no place for it; leave it out, or use --format {places[-1]}"
+            )
+
+
 def study_table(results: StudyResults, file: str, *, allow_capped: bool = False) -> StudyTable:
     """Return a table of a study, with or without rows.
 
@@ -59,7 +114,7 @@ def study_table(results: StudyResults, file: str, *, allow_capped: bool = False)
     Raises:
         ConfigError: if a named model cannot be fitted.
     """
-    table, printer = {**fit_tables(allow_capped=allow_capped), **COMPARISONS}[file]
+    table, printer = makers(allow_capped=allow_capped)[file]
     rows = table(results)
     return StudyTable(file, rows, Table((), ()) if rows.empty else printer(rows))
 
@@ -72,9 +127,10 @@ def tables_of(
     Args:
         files: names of the files that are asked for; all by default.
     """
-    compared = {"learners": RATIOS_CSV, "orders": ORDERS_CSV}.get(results.study.plot.figure.about or "")
-    for file in [BUDGETS_CSV] if results.has_budget else filter(None, [*fit_tables(), compared]):
-        if files is None or file in files:
+    compared = {RATIOS_CSV: "learners", ORDERS_CSV: "orders"}
+    for file in makers(allow_capped=allow_capped):
+        wanted = compared.get(file) in (None, results.study.plot.figure.about) and not results.has_budget
+        if (results.has_budget if file == BUDGETS_CSV else wanted) and (files is None or file in files):
             table = study_table(results, file, allow_capped=allow_capped)
             if not table.rows.empty:
                 yield table
@@ -97,7 +153,7 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
     if figure.beside == "bounds":
         table = results.bounds[results.bounds["learner"] == results.main_learner]
     if figure.points == "steps":
-        table = with_moments(wide_table([results]), [results])
+        table = Cells.of([results]).with_moments().table
     return _shown(table, figure.data)
 
 
@@ -119,6 +175,61 @@ def _with_fit(results: StudyResults) -> pd.DataFrame:
     return table
 
 
+# --- The cells of a study: means, errors and their intervals ---------------------------------------------------------
+
+_FEW = 4
+_FEW_SAID = f"an interval of fewer than {_FEW} trials tells little"
+
+
+def few_averaged(cells: pd.DataFrame, option: str) -> str:
+    """Return a sentence about averages over too few instances for an interval; empty if there are enough."""
+    numbers = cells["cell_id"].str.count(r"\+") + 1
+    few = sorted({*numbers[(numbers > 1) & (numbers < _FEW)]})
+    return f"an interval of {listed([*map(str, few)], 'or')} values of {option} tells little" if few else ""
+
+
+def cells_printed(cells: pd.DataFrame) -> Table:
+    """Return means, errors and their intervals, with the names, numbers and options that tell the cells apart.
+
+    An option is printed if it varies and is not part of each learner's name. The mean of a cell with capped trials
+    is a lower limit and has no interval. Intervals are cut to possible values, such as those from 0 on.
+    """
+    columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
+    columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
+    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
+    if "mean_right" in cells:
+        # no interval ends below 0 or above K items
+        low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
+        cells = cells.assign(right_low=low, right_high=high)
+        columns += ["mean_right", interval("right_low", "right_high")]
+    shown = cells.assign(ci_low=cells["ci_low"].clip(lower=0), wrong_too_often=wrong_too_often(cells))
+    table = printed(shown, [*PLACE, *_options_apart(cells), "n"], columns)
+    return table.noted(_FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+def _options_apart(cells: pd.DataFrame) -> list[str]:
+    """Return the options that vary over the cells and are not part of each learner's name.
+
+    A learner that does not have an option does not make it vary; lists and mappings, as a user's class may take, are
+    left out.
+    """
+    known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
+    options = [str(name) for name in cells if name not in known and cells[name].map(pd.api.types.is_scalar).all()]
+    return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return cell_text("error_rate", row) + ABOVE_DELTA * bool(row["wrong_too_often"])
+
+
+def _in_names(cells: pd.DataFrame, option: str) -> bool:
+    return all(
+        is_missing(value) or value_text(value).lower() in str(name).lower()
+        for name, value in zip(cells["learner"], cells[option], strict=True)
+    )
+
+
 # --- The cells as a paper prints them: columns that are asked for, one name across, the best marked -----------------
 
 _USUAL = ("mean_steps",)
@@ -136,21 +247,7 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
 
 
-def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> StudyTable:
-    """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
-
-    Args:
-        cells, columns, pivot: as for `compact`; without columns and pivot it shows the mean steps (the right items if
-            steps are a budget) and the error rate.
-    """
-    if not (columns or pivot):
-        measured = ("mean_right",) if "mean_right" in cells else _USUAL
-        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
-    whole = compact(cells, columns, pivot)
-    return compact(cells, columns, pivot, plain=_RATES) if whole.printed.wider_than_a_page else whole
-
-
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> StudyTable:
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, on_a_page: bool = False) -> StudyTable:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
@@ -159,11 +256,22 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
     Args:
         columns: names of columns or of measures; the mean steps if there are none.
         pivot: column whose values stand beside each other, `None` for none.
-        plain: columns of measures that are printed without their intervals.
+        on_a_page: whether it is for a printed page, for which error rates are without intervals if it needs that;
+            without columns and pivot it shows the mean steps (the right items if steps are a budget) and the error
+            rate.
 
     Raises:
         ConfigError: if there is no such column.
     """
+    if on_a_page and not (columns or pivot):
+        measured = ("mean_right",) if "mean_right" in cells else _USUAL
+        return replace(_compact(cells, (*measured, *_RATES), None, _RATES), rows=cells)
+    whole = _compact(cells, columns, pivot)
+    return _compact(cells, columns, pivot, _RATES) if on_a_page and whole.printed.wider_than_a_page else whole
+
+
+def _compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, plain: Sequence[str] = ()) -> StudyTable:
+    """Return the same; columns in `plain` are printed without their intervals."""
     wanted = list(dict.fromkeys(_known(cells, name, "--columns") for name in columns)) or list(_USUAL)
     if pivot is not None:
         _refuse_pivot(cells, pivot)
@@ -207,7 +315,7 @@ def _names(cells: pd.DataFrame, wanted: Sequence[str], pivot: str | None, *, onl
 
     If `only` some columns are wanted, numbers and options that follow from the names before them are left out.
     """
-    options = [] if pivot == "learner" else options_apart(cells)
+    options = [] if pivot == "learner" else _options_apart(cells)
     names, above = names_of(cells, [name for name in (*PLACE, *options) if name != pivot], wanted)
     if only:
         said = [name for name in ("instance", "learner") if name in (*names, pivot)]

@@ -30,8 +30,8 @@ from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
-from cascadebai_cli.workflows.run import Backend
-from cascadebai_cli.workflows.run import simulate as simulated
+from cascadebai_cli.workflows.sweep import Backend
+from cascadebai_cli.workflows.sweep import simulate as simulated
 from cascadebai_cli.workflows.tables import promised
 
 if TYPE_CHECKING:

@@ -91,10 +91,10 @@ def check(
     The estimate comes from a pilot of the easiest and the hardest cell of each instance and learner; nothing is
     written. The lower bound holds for any learner, the upper one for CascadeBAI.
     """
-    from cascadebai_cli.workflows import check as work
+    from cascadebai_cli.workflows import run as work
 
     done = work.check(config, given=work.Given(trials, seed, max_steps, plugin or (), settings or ()), pilot=pilot)
-    say(work.in_format([done.table], form))
+    say(done.text(form))
     if form == "text":
         say(done.summary)
 
@@ -147,7 +147,7 @@ def run(
             timeout=trial_timeout,
             debug=debug,
             watch=Terminal(quiet=quiet or debug),
-            each=lambda cell: say(work.cell_in_words(cell)),
+            each=say,
         )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")
@@ -204,11 +204,11 @@ def sweep(
     request = work.Request(config, out, given, **part, packed=packed)
     watch = Terminal(quiet=quiet)
     if dry_run:
-        _print_missing(work.missing(request))
+        _print_missing(request.missing())
     elif status:
         _print_status(request)
     elif collect:
-        _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
+        _print_tables(request.only_tables(watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
         how = {"fresh": fresh, "fail_fast": fail_fast}
         done = work.sweep(request.sweep(), backend=place, **how, timeout=trial_timeout, watch=watch)
@@ -228,9 +228,7 @@ def _print_missing(found: "Missing") -> None:
 
 
 def _print_status(request: "Request") -> None:
-    from cascadebai_cli.workflows.sweep import status
-
-    found = status(request)
+    found = request.status()
     say(found.table)
     left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
     missed = f", {count(found.missed)} of these missed the aim" * (found.missed > 0)
@@ -242,7 +240,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
     if not quiet:
         directory = for_shell(done.directory)
         say(f"tables: {done.directory}/{done.rows}, summary.csv, timings.csv")
-        if shard is None and not done.is_empty:
+        if shard is None and done.trials:
             say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
         elif shard is not None:
             say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
@@ -268,7 +266,7 @@ def merge(
 
     done = work.merge(directories, out=out, watch=Terminal(quiet=quiet))
     if not quiet:
-        say(f"{count(done.rows)} trials: {done.directory}/trials.csv, summary.csv, timings.csv")
+        say(f"{count(done.trials)} trials: {done.directory}/trials.csv, summary.csv, timings.csv")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; merge more shards, or sweep the whole config into {out}")
     _end_with(not done.missing)
@@ -292,7 +290,7 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
     from cascadebai_cli.workflows import tables as work
 
     done = work.summary(directory, keys_of(_selection()[0], given), on_a_page=form == "latex", watch=Terminal())
-    say(work.in_format(done.tables, form))
+    say(done.text(form))
     _end_with(done.whole)
 
 
@@ -319,7 +317,7 @@ def fit(
 
     done = work.fit(directory, allow_capped=allow_capped, watch=Terminal())
     if not quiet:
-        say(work.in_format(done.tables, form))
+        say(done.text(form))
     _end_with(done.whole)
 
 
@@ -448,7 +446,7 @@ def bounds(
     from cascadebai_cli.workflows import tables as work
 
     done = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, factor=factor, watch=Terminal())
-    say(work.in_format(done.tables, form))
+    say(done.text(form))
 
 
 # --- `cascadebai report`: one page about some result directories ----------------------------------------------------
@@ -466,7 +464,7 @@ def report(
     from cascadebai_cli.workflows import report as work
 
     done = work.report(directories, out=out, title=title, where=where or (), watch=Terminal())
-    say(done.file)
+    say(done.files[0])
     _end_with(done.whole)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.trials import binomial_interval, mean_interval
+from cascadebai_cli.store.summary import binomial_interval, mean_interval
 from cascadebai_cli.text import count, percent, spread_in_words
 from cascadebai_cli.theory.paper import confidence_factor
 
@@ -367,7 +367,7 @@ def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
     A number beyond the largest budget is infinite; one below the smallest budget is 0. Between two budgets the
     logarithm of the chance of an error is interpolated linearly.
     """
-    from cascadebai_cli.analysis.ratios import falls_below  # which loads the bounds of a study
+    from cascadebai_cli.analysis.fits import falls_below  # which loads the bounds of a study
 
     budgets = np.array([point.budget for point in curve], dtype=np.float64)
     least = 1 / (2 * min(point.n for point in curve))

@@ -4,32 +4,35 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from errno import EBUSY, EXDEV
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
-from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
-from cascadebai_cli.store.lock import Held, only_writer
-from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.store.records import Recording, wanted_by
-from cascadebai_cli.store.summary import doubts, write_tables
-from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
+from cascadebai_cli.store.files import Held, only_writer, writing_to
+from cascadebai_cli.store.journal import Journal, Recording, Stored, write_journal
+from cascadebai_cli.store.manifest import Earlier, Manifest
+from cascadebai_cli.store.summary import doubts, limits_of
+from cascadebai_cli.store.trials import holds_rows, write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
+_Trials = NDArray[np.int64]
+"""Numbers of some trials of a cell."""
 _MOST_SHARDS = 100_000
 
 
@@ -60,9 +63,9 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def takes(self, position: int, trials: IntArray) -> IntArray:
+    def takes(self, position: int, trials: _Trials) -> _Trials:
         """Return those of the trials that are in this shard, for the cell at a position of the grid."""
-        part: IntArray = trials[(trials + position) % self.of == self.number - 1]
+        part: _Trials = trials[(trials + position) % self.of == self.number - 1]
         return part
 
     def share(self, position: int, trials: int) -> int:
@@ -97,12 +100,12 @@ class Sweep:
     @property
     def wanted(self) -> Recording:
         """What is recorded of each trial beyond its row."""
-        return wanted_by(self.manifest.config)
+        return Recording.of(self.manifest.config)
 
     @cached_property
     def manifest(self) -> Manifest:
         """Manifest of this sweep, whose start is the time of the first access; git is asked only then."""
-        return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
+        return Manifest.new(self.study.model_dump(mode="json"), self.study.seed, self.cells)
 
     def there(self, earlier: Earlier | None = None) -> "There":
         """Return what the directory holds; read its manifest again only if it is not the one that was read `earlier`.
@@ -112,14 +115,35 @@ class Sweep:
                 or if another program made the directory.
         """
         known = earlier if earlier and earlier.is_current else Earlier(self.directory)
-        stored = read_journal(self.directory)
+        stored = Stored.read(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
             raise ConfigError(
                 f"{self.directory} holds a {TRIALS_CSV} but no {JOURNAL} to go on from; use --fresh to move it aside "
                 "and start over, or another --out"
             )
-        refuse_mixing(self.directory, known.manifest, self.manifest, stored.cell_ids)
+        self.manifest.refuse_mixing(self.directory, known.manifest, stored.cell_ids)
         return There(self, stored, known.manifest)
+
+    def move_aside(self) -> Path | None:
+        """Rename an earlier result directory to `NAME.old1`, or to the next such name that is free.
+
+        Returns:
+            the new path, or `None` if the directory holds no sweep.
+
+        Raises:
+            ConfigError: if somebody else made it, or the program runs inside it.
+            CascadeError: if another sweep writes to the directory, or it cannot be moved.
+        """
+        if not Earlier(self.directory).is_there:
+            return None
+        place = self.directory.resolve()
+        if Path.cwd().is_relative_to(place):
+            raise ConfigError(f"{self.directory} is to be moved, but you are in it; run the same command from outside")
+        with only_writer(self.directory), writing_to(self.directory):
+            beside = (place.with_name(f"{place.name}.old{number}") for number in count(1))
+            target = next(path for path in beside if not path.exists())
+            _rename(place, target)
+        return target
 
     @contextmanager
     def hold(self) -> Iterator["OpenSweep"]:
@@ -136,6 +160,18 @@ class Sweep:
             yield OpenSweep(self.there(earlier), held)
 
 
+def _rename(place: Path, target: Path) -> None:
+    try:
+        place.rename(target)
+    except OSError as error:
+        if error.errno not in (EBUSY, EXDEV):
+            raise
+        raise CascadeError(
+            f"{place} cannot be renamed ({error.strerror}), as it is a mount point or in use; move its files yourself, "
+            "or name another directory with --out"
+        ) from error
+
+
 @dataclass(frozen=True, eq=False)
 class There:
     """What the directory of a sweep holds.
@@ -149,12 +185,12 @@ class There:
     manifest: Manifest | None
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> Mapping[str, int]:
         """Number of trials of each cell, as far as the rows so far tell."""
         return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
 
     @cached_property
-    def missing(self) -> list[IntArray]:
+    def missing(self) -> list[_Trials]:
         """Trials to run of each cell; where the rows decide how many are enough, more may follow after these."""
         wanted = self.sweep.wanted
         missing = [self.stored.missing(cell_id, trials, wanted) for cell_id, trials in self.limits.items()]
@@ -187,7 +223,7 @@ class OpenSweep:
         self._manifest = _continued(self.sweep.manifest, there.manifest, any(map(len, there.missing)))
 
     @property
-    def missing(self) -> list[IntArray]:
+    def missing(self) -> list[_Trials]:
         """Trials of each cell that are missing now and have not failed in this process."""
         return [
             np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
@@ -223,9 +259,9 @@ class OpenSweep:
             self.held.check()
             raise
 
-    def _run(self, missing: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower) -> None:
+    def _run(self, missing: Sequence[_Trials], settings: Settings, backend: Backend, follower: Follower) -> None:
         backend.refuse_too_large(self.sweep.cells, missing)
-        write_manifest(self.sweep.directory, self._manifest)
+        self._manifest.write(self.sweep.directory)
         with self._journal() as journal:
             collect(self.sweep.cells, missing, settings, backend, follower, partial(self._take, journal))
 
@@ -271,11 +307,11 @@ class OpenSweep:
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """Return the new manifest with the start of the first sweep, and the hash of a `trials.csv` that is still there.
 
-    If no rows are missing, the keys `MAKERS`, which say what made the rows, are kept as well.
+    If no rows are missing, the keys `Manifest.MAKERS`, which say what made the rows, are kept as well.
     """
     if old is None:
         return new
-    kept = _STAYS if grows else (*_STAYS, *MAKERS)
+    kept = _STAYS if grows else (*_STAYS, *Manifest.MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})
 
 

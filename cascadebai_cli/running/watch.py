@@ -41,6 +41,15 @@ class Watch:
     def remark(self, text: str) -> None:
         """Take a sentence that the user may want to know."""
 
+    def once(self, directories: Sequence[Path]) -> list[Path]:
+        """Return each directory once, even if it is given under several names, which is remarked."""
+        found: dict[Path, Path] = {}
+        for directory in directories:
+            first = found.setdefault(directory.resolve(), directory)
+            if first is not directory:
+                self.remark(f"{directory} is named twice and counts once; was another directory meant?")
+        return list(found.values())
+
     def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
         """Show how far a run is until the end of the block; yield a function to call after each result, or `None`."""
         return nullcontext()

@@ -7,10 +7,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from math import nan
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -25,16 +26,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.records import (
-    DECISIONS,
-    NO_RECORDS,
-    Decision,
-    Moment,
-    Placed,
-    RecordEntry,
-    Recording,
-    text_of,
-)
+from cascadebai_cli.store.journal import Decision, Moment, Recording
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.version import __version__
 
@@ -155,7 +147,7 @@ class Settings:
     seed: int
     fail_fast: bool = False
     with_items: bool = False
-    wanted: Recording = NO_RECORDS
+    wanted: Recording = field(default_factory=Recording)
     timeout: float | None = None
     debug: bool = False
     seconds: float = _HAND_BACK_SECONDS
@@ -458,8 +450,8 @@ def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done:
     wanted, (run, items, _) = settings.wanted, done
     _, permutation = _prepared(settings.seed, cell, trial)
     named = items if run.status == "stopped" or cell.answers else ()
-    entries: dict[str, list[RecordEntry]] = {
-        "answer": [Placed(place, item + 1) for place, item in enumerate(named, start=1)],
+    entries: dict[str, Sequence[tuple[int | str, ...]]] = {
+        "answer": [(place, item + 1) for place, item in enumerate(named, start=1)],
         "decisions": _decisions(run, permutation),
     }
     if "trace" in wanted.names:
@@ -467,18 +459,18 @@ def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done:
         runs = [*_runs_up_to(settings.seed, cell, trial, caps), *([] if run.status == "capped" else [run])]
         races = isinstance(cell.build(), LeastObservedFirst)
         entries["trace"] = [_moment(cell, problem, one, permutation, races) for one in runs]
-    return tuple((name, text_of(entries[name])) for name in wanted.names)
+    return wanted.texts(entries)
 
 
-def _decisions(run: Run, permutation: IntArray) -> list[RecordEntry]:
+def _decisions(run: Run, permutation: IntArray) -> list[Decision]:
     """Return the decisions of a run in the order of their steps; of one step, those that accept come first."""
-    lists = zip(DECISIONS, (run.accepted, run.rejected), (run.accepted_at, run.rejected_at), strict=True)
+    lists = (("accepted", run.accepted, run.accepted_at), ("rejected", run.rejected, run.rejected_at))
     made = [
         Decision(int(permutation[item]) + 1, word, step)
         for word, those, steps in lists
         for item, step in zip(those, steps, strict=True)
     ]
-    return [*sorted(made, key=lambda decision: decision.step)]
+    return sorted(made, key=attrgetter("step"))
 
 
 def _runs_up_to(seed: int, cell: Cell, trial: int, caps: Sequence[int]) -> list[Run]:

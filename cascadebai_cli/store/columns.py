@@ -522,7 +522,7 @@ class TrialRow(NamedTuple):
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
         clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
-        record: what was recorded inside the trial, by name, as a line of the journal holds it (`store.records`).
+        record: what was recorded inside the trial, by name, as a line of the journal holds it (`store.journal`).
     """
 
     cell_id: str

@@ -1,4 +1,4 @@
-"""Reading and writing files: each is written whole or not at all, and each error is told in one sentence."""
+"""Reading and writing files, each whole or not at all, with errors in one sentence; one writer for a directory."""
 
 import csv
 import errno
@@ -6,11 +6,11 @@ import gzip
 import hashlib
 import io
 import os
+import platform
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR
+from contextlib import contextmanager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ def writing_to(place: Path) -> Iterator[None]:
             raise ConfigError(
                 f"cannot write to {place}, as a file is there; name another directory with --out"
             ) from error
-        reason = "a link is there, which is not followed" if error.errno == ELOOP else error.strerror or error
+        reason = "a link is there, which is not followed" if error.errno == errno.ELOOP else error.strerror or error
         raise CascadeError(f"cannot write to {place}: {reason}; {_remedy(error)}") from error
 
 
@@ -114,18 +114,18 @@ def open_regular(path: Path, flags: int) -> int:
         OSError: if it is something else, a file of the kernel (which may wait, or never end), or cannot be opened.
     """
     if os.path.realpath(path).startswith(_OF_THE_KERNEL):
-        raise OSError(EINVAL, "A file of the kernel")
+        raise OSError(errno.EINVAL, "A file of the kernel")
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
         return handle
     os.close(handle)
-    error = EISDIR if stat.S_ISDIR(kind) else EINVAL
-    raise OSError(error, os.strerror(EISDIR) if error == EISDIR else "Not a regular file")
+    error = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
+    raise OSError(error, os.strerror(errno.EISDIR) if error == errno.EISDIR else "Not a regular file")
 
 
 def _remedy(error: OSError) -> str:
-    if error.errno in (EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR):
+    if error.errno in (errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR):
         return "name another directory with --out"
     return (
         "trials that were finished are kept: give room or rights and run the same command again, or name another "
@@ -290,3 +290,158 @@ def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
     if swept or place in map(os.path.realpath, read):
         whose = "a file of a sweep" if swept else "what this command reads"
         raise ConfigError(f"{path} is {whose} and stays as it is; name another file")
+
+
+# --- One writer for a result directory, who notices if the directory is replaced ------------------------------------
+#
+# At most one process at a time writes to a directory. On file systems without locks a file says which process that is.
+
+_LOCK, _OWNER = ".lock", ".owner"
+"""The second takes the place of the first on file systems without locks."""
+_NO_LOCKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""Errors of a file system that has no locks."""
+
+
+def _this_process() -> str:
+    """Return the machine and the number of this process, as the file holds them."""
+    return f"{platform.node()} {os.getpid()}"
+
+
+def _gone(text: str) -> int | None:
+    """Return the number of the process that a text names, if it ran on this machine and has ended; else `None`."""
+    host, _, process = text.rpartition(" ")
+    if host != platform.node() or not process.isdecimal() or _alive(int(process)):
+        return None
+    return int(process)
+
+
+@contextmanager
+def _owning(directory: Path) -> Iterator[None]:
+    """Own the directory until the end of the block; the file of a process of this machine that has ended is removed.
+
+    Raises:
+        CascadeError: if another process owns it, or it cannot be written to.
+    """
+    path, mine = directory / _OWNER, _this_process()
+    if _gone(_owner(path)) is not None:  # a process of this machine that has ended
+        path.unlink(missing_ok=True)
+    try:
+        with writing_to(path), os.fdopen(open_to_write(path, os.O_EXCL), "w", encoding="utf-8") as file:
+            file.write(mine)
+    except CascadeError as error:
+        raise (_taken(path) if isinstance(error.__cause__, FileExistsError) else error) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path.read_text(encoding="utf-8") == mine:
+                path.unlink()
+
+
+def _owner(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with reading(path) as file:
+        return file.read(1000).decode(errors="replace")
+
+
+def _alive(process: int) -> bool:
+    """Return whether a process runs; on systems where asking for it would end it, it is taken to run."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _taken(path: Path) -> CascadeError:
+    host, _, process = _owner(path).rpartition(" ")
+    return CascadeError(
+        f"{path.parent} belongs to process {process or 'unknown'} on {host or 'an unknown machine'}, as its file "
+        f"system has no locks; wait until that has ended, or remove {path} if no sweep is running there"
+    )
+
+
+class Held:
+    """A directory that is held for writing.
+
+    Args:
+        handle: handle of its lock file; while that is open, no other file can have the same inode.
+        predecessor: number of the process that held it before and was killed, if there was one.
+    """
+
+    def __init__(self, directory: Path, handle: int, predecessor: int | None = None) -> None:
+        self.directory, self.predecessor, self._lock = directory, predecessor, os.fstat(handle)
+
+    def check(self) -> None:
+        """Raise `CascadeError` if this name no longer leads to the directory that was locked."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.samestat(os.lstat(self.directory / _LOCK), self._lock):
+                return
+        raise CascadeError(
+            f"{self.directory} is not the directory any more that this sweep wrote to: it, or the file {_LOCK} in it, "
+            "was removed, moved or replaced; what the sweep had written is gone with it. Run the same command again, "
+            "or name another directory with --out"
+        )
+
+
+@contextmanager
+def only_writer(directory: Path) -> Iterator[Held]:
+    """Hold the directory, made if missing, until the end of the block; the system frees it however the process ends.
+
+    Raises:
+        CascadeError: if another process holds it, or it cannot be written to.
+    """
+    with writing_to(directory.resolve()):
+        directory.resolve().mkdir(parents=True, exist_ok=True)
+    with writing_to(directory):
+        handle = open_to_write(directory / _LOCK)
+    try:
+        with _owning(directory) if not _locked(handle, directory) else nullcontext():
+            with reading(directory / _LOCK) as file:
+                predecessor = _gone(file.read(1000).decode(errors="replace"))
+            held = Held(directory, handle, predecessor)
+            held.check()
+            with _signed(handle, directory):
+                yield held
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _signed(handle: int, directory: Path) -> Iterator[None]:
+    """Keep the number of this process in the lock file during the block, so that the next one sees if it was killed."""
+    with writing_to(directory / _LOCK):
+        os.ftruncate(handle, 0)
+        os.write(handle, _this_process().encode())
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
+
+
+def _locked(handle: int, directory: Path) -> bool:
+    """Lock an open file, and return whether the file system can do that."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return False
+        if error.errno not in (errno.EACCES, errno.EAGAIN):
+            raise CascadeError(
+                f"{directory / _LOCK} cannot be locked ({error.strerror}); choose another --out"
+            ) from error
+        raise CascadeError(
+            f"another sweep is writing to {directory}; wait until it has ended (the same command then "
+            "goes on from there), or name another directory with --out"
+        ) from None
+    return True

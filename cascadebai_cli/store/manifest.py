@@ -1,4 +1,4 @@
-"""The manifest of a result directory, and the check that new rows may join those that are there."""
+"""The manifest of a result directory, whether new rows may join those that are there, and merging directories."""
 
 import hashlib
 import json
@@ -10,26 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.columns import (
-    CELL,
-    COLUMNS,
-    MANIFEST,
-    PLACE,
-)
+from cascadebai_cli.store.columns import CELL, COLUMNS, MANIFEST, PLACE
 from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
 from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
+from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import FileName, Text, as_written, says
+from cascadebai_cli.study.fields import Enough, FileName, Text, as_written, says
 from cascadebai_cli.study.instances import is_named_only
+from cascadebai_cli.study.kinds import ALL_AXES
 from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
@@ -48,10 +44,10 @@ _KINDS = {
     "string_type": "text",
 }
 """Type of pydantic's error -> what the value should be, in words."""
-MAKERS = ("git", "versions", "machine", "end")
-"""Keys of the manifest that say how the rows were made."""
-GAP = "gap"
+_GAP = "gap"
 """Key of the gap of a cell, which follows from its weights and `K`; older manifests lack it."""
+_OPEN: dict[str, Any] = {"end": None, "complete": False, "rows_sha256": None}
+"""What a manifest says of the tables before they are written."""
 _MOST_WEIGHTS = 100_000
 """Largest number of weights that a manifest holds."""
 _PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
@@ -65,6 +61,8 @@ class Manifest(BaseModel):
     """Where the rows of a directory come from."""
 
     model_config = ConfigDict(strict=True, frozen=True)
+    MAKERS: ClassVar = ("git", "versions", "machine", "end")
+    """Keys that say how the rows were made."""
 
     config: Annotated[dict[str, Any], says("The resolved study.")]
     config_hash: Annotated[str, says("SHA-256 of the resolved study.")]
@@ -102,6 +100,140 @@ class Manifest(BaseModel):
         """Names of the engines that the cells run with."""
         return {str(content.get("engine")) for content in self.cells.values()}
 
+    @property
+    def trials(self) -> int | Enough:
+        """The number of trials of each cell, or the rule for it."""
+        trials = self.config["trials"]
+        return Enough.model_validate(trials) if isinstance(trials, Mapping) else trials
+
+    @property
+    def gaps(self) -> dict[str, float | None]:
+        """The gap `w(K) - w(K+1)` of each cell; `None` in older manifests."""
+        return {cell_id: content.get(_GAP) for cell_id, content in self.cells.items()}
+
+    @classmethod
+    def new(cls, config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Self:
+        """Return the manifest of a sweep that starts now, given the resolved study as JSON."""
+        return cls(
+            config=config,
+            config_hash=_hash_of(config),
+            seed=seed,
+            engine_version={name: ENGINES[name].version for name in sorted({cell.runs_with for cell in cells})},
+            versions=_versions(),
+            git=_git(Path(__file__).parents[1]),
+            machine={
+                "node": platform.node(),
+                "system": platform.platform(),
+                "processor": platform.machine(),
+                "cores": os.cpu_count(),
+            },
+            start=_now(),
+            **_OPEN,
+            cells={cell.cell_id: cell.content for cell in cells},
+            weights=_weights(config, cells),
+        )
+
+    @classmethod
+    def read(cls, directory: Path) -> Self:
+        """Return the manifest of a directory, which may have been edited by hand.
+
+        Raises:
+            ConfigError: if it is missing, cannot be read, or holds a value of a kind that no sweep writes.
+        """
+        path = directory / MANIFEST
+        with reading(path) as file:
+            return cls.of_bytes(path, file.read())
+
+    @classmethod
+    def of_bytes(cls, path: Path, content: bytes) -> Self:
+        """Return the manifest that a file holds; errors as for `read`."""
+        try:
+            found = json.loads(content)
+            if _HALF.search(content):
+                json.dumps(found, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {_ELSEWHERE}") from error
+        try:
+            return cls.model_validate(found if isinstance(found, dict) else {})
+        except ValidationError as error:
+            raise ConfigError(f"{path}: {_fault(error)}") from None
+
+    @classmethod
+    def merged(cls, parts: "Sequence[tuple[Path, Manifest]]") -> "Manifest":
+        """Return the manifest of several result directories together, not complete and without hashes of tables.
+
+        Args:
+            parts: one or more; the study is named after the first.
+
+        Raises:
+            ConfigError: if two of them differ (the message names every key), or if a manifest does not describe its
+                cells.
+        """
+        for path, manifest in parts:
+            stored_study(manifest.config, path / MANIFEST)
+        grids = [manifest.grid(path) for path, manifest in parts]
+        _refuse_to_merge(parts)
+        manifests = [manifest for _, manifest in parts]
+        config = _merged_config([(path, manifest.config) for path, manifest in parts])
+        known = {cell_id: content for manifest in manifests[::-1] for cell_id, content in manifest.cells.items()}
+        versions = [pair for one in manifests for pair in one.engine_version.items() if pair[0] in one.engines]
+        return manifests[0].model_copy(
+            update={
+                "config": config,
+                "config_hash": _hash_of(config),
+                "engine_version": dict(versions),
+                "start": min(manifest.start for manifest in manifests),
+                **_OPEN,
+                "tables": {},
+                "cells": {cell["cell_id"]: known[cell["cell_id"]] for cell in _ordered(grids)},
+                "parts": [{key: getattr(manifest, key) for key in cls.MAKERS} for manifest in manifests],
+                "weights": {key: weights for manifest in manifests for key, weights in manifest.weights.items()},
+            }
+        )
+
+    def closed(self, **tables: Any) -> Self:
+        """Return this manifest with what it says of the tables that are written now, and with the time."""
+        return self.model_copy(update={"end": self.end or _now(), **tables})
+
+    def write(self, directory: Path, indent: int = 2) -> None:
+        """Write `manifest.json`; raise `CascadeError` if that is not possible."""
+        kept = {key: value for key, value in self.model_dump().items() if key != "weights" or value}
+        text = json.dumps(kept, indent=indent, ensure_ascii=False)
+        write_atomically(directory / MANIFEST, [text, "\n"])
+
+    def refuse_mixing(self, directory: Path, old: "Manifest | None", cell_ids: Sequence[str]) -> None:
+        """Refuse to add rows to those of another config, whose manifest is `old`.
+
+        Every cell that has rows, one of `cell_ids`, must be here with the same content; there may be more cells. What
+        rows do not depend on (names, trials, jobs, backend, paths) may differ.
+
+        Raises:
+            ConfigError: if they differ; the message names every key.
+        """
+        if not cell_ids:
+            return
+        why = f"trials but no {MANIFEST}, so nobody knows their config"
+        if old:
+            found = "; ".join(dict.fromkeys(_differences(old, self, cell_ids)))
+            why = f"trials of another config: {found}" if found else ""
+        if why:
+            raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
+
+    def grid(self, directory: Path) -> list[dict[str, Any]]:
+        """Return the columns of each cell, for a manifest that may have been edited by hand; no code or file is loaded.
+
+        Raises:
+            ConfigError: if a cell is not described.
+        """
+        study = self.config.get("study")
+        try:
+            return [
+                _GRID_CELL.model_validate({**content, "study": study, "cell_id": cell_id}).model_dump()
+                for cell_id, content in self.cells.items()
+            ]
+        except ValidationError as error:
+            raise ConfigError(f"{directory / MANIFEST}: cells: {_fault(error)}") from None
+
 
 _FIELDS: dict[str, Any] = {name: (Text if COLUMNS[name].type is str else COLUMNS[name].type, ...) for name in CELL}
 _FIELDS |= {"study": (FileName, ...), "budget": (int | None, None)}
@@ -109,49 +241,14 @@ _GRID_CELL = create_model("_GRID_CELL", __config__=ConfigDict(strict=True), **_F
 """The columns that say which cell a row belongs to."""
 
 
-def grid_of(directory: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the columns of each cell of a manifest, which may have been edited by hand; no code or file is loaded.
-
-    Raises:
-        ConfigError: if a cell is not described.
-    """
-    study = manifest.config.get("study")
-    try:
-        return [
-            _GRID_CELL.model_validate({**content, "study": study, "cell_id": cell_id}).model_dump()
-            for cell_id, content in manifest.cells.items()
-        ]
-    except ValidationError as error:
-        fault = _fault(error.errors(include_url=False)[0])
-        raise ConfigError(f"{directory / MANIFEST}: cells: {fault}") from None
-
-
-def hash_of(config: Mapping[str, Any]) -> str:
+def _hash_of(config: Mapping[str, Any]) -> str:
     """Return the hash of a resolved config."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Manifest:
-    """Return the manifest of a sweep that starts now.
-
-    Args:
-        config: the resolved study, as JSON.
-    """
-    return Manifest(
-        config=config,
-        config_hash=hash_of(config),
-        seed=seed,
-        engine_version={name: ENGINES[name].version for name in sorted({cell.runs_with for cell in cells})},
-        versions=_versions(),
-        git=_git(Path(__file__).parents[1]),
-        machine=_machine(),
-        start=now(),
-        end=None,
-        complete=False,
-        rows_sha256=None,
-        cells={cell.cell_id: cell.content for cell in cells},
-        weights=_weights(config, cells),
-    )
+def _now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:
@@ -166,11 +263,6 @@ def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list
     }
 
 
-def now() -> str:
-    """Return the time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _versions() -> dict[str, str]:
     found = {"cascadebai": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
@@ -179,15 +271,6 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "node": platform.node(),
-        "system": platform.platform(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-    }
 
 
 def _git(directory: Path) -> dict[str, Any] | None:
@@ -205,42 +288,8 @@ def _ask_git(directory: Path, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout.strip()
 
 
-def write_manifest(directory: Path, manifest: Manifest, indent: int = 2) -> None:
-    """Write `manifest.json`.
-
-    Raises:
-        CascadeError: if that is not possible.
-    """
-    kept = {key: value for key, value in manifest.model_dump().items() if key != "weights" or value}
-    text = json.dumps(kept, indent=indent, ensure_ascii=False)
-    write_atomically(directory / MANIFEST, [text, "\n"])
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """Return the manifest of a directory, which may have been edited by hand.
-
-    Raises:
-        ConfigError: if it is missing, cannot be read, or holds a value of a kind that no sweep writes.
-    """
-    path = directory / MANIFEST
-    with reading(path) as file:
-        return _manifest(path, file.read())
-
-
-def _manifest(path: Path, content: bytes) -> Manifest:
-    try:
-        found = json.loads(content)
-        if _HALF.search(content):
-            json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {_ELSEWHERE}") from error
-    try:
-        return Manifest.model_validate(found if isinstance(found, dict) else {})
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {_fault(error.errors(include_url=False)[0])}") from None
-
-
-def _fault(error: ErrorDetails) -> str:
+def _fault(found: ValidationError) -> str:
+    error = found.errors(include_url=False)[0]
     key = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
         return f"key {key} is missing, as in no manifest of a sweep; {_ELSEWHERE}"
@@ -283,8 +332,8 @@ class Earlier:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """The manifest, `None` if there is none; errors as for `read_manifest`."""
-        return _manifest(self._path, self._content) if self.is_there else None
+        """The manifest, `None` if there is none; errors as for `Manifest.read`."""
+        return Manifest.of_bytes(self._path, self._content) if self.is_there else None
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
@@ -321,27 +370,7 @@ _HERE = _Places()
 """The words for a directory (there) and the sweep that is to write to it (here)."""
 
 
-def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
-    """Refuse to add rows to those of another config.
-
-    Every cell that has rows must be in the new config with the same content; the new config may have more cells.
-    What rows do not depend on (names, trials, jobs, backend, paths) may differ.
-
-    Args:
-        cell_ids: cells with rows in the directory.
-
-    Raises:
-        ConfigError: if they differ; the message names every key.
-    """
-    if not cell_ids:
-        return
-    found = "; ".join(dict.fromkeys(_differences(old, new, cell_ids))) if old else ""
-    if found or old is None:
-        why = f"trials of another config: {found}" if old else f"trials but no {MANIFEST}, so nobody knows their config"
-        raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
-
-
-def refuse_to_merge(parts: Sequence[tuple[Path, Manifest]]) -> None:
+def _refuse_to_merge(parts: Sequence[tuple[Path, Manifest]]) -> None:
     """Refuse a directory that differs from those before it in something that rows depend on.
 
     Raises:
@@ -424,9 +453,94 @@ def _content_differences(
 
 def _changed(before: _Content, after: _Content, keys: Sequence[str] | None = None) -> list[str]:
     """Return the keys whose values differ; a key that older manifests lack does not count."""
-    differing = (key for key in keys or {**before, **after} if key != GAP and before.get(key) != after.get(key))
+    differing = (key for key in keys or {**before, **after} if key != _GAP and before.get(key) != after.get(key))
     return [key for key in differing if not key.endswith(OF_THE_LEARNER) or (key in before and key in after)]
 
 
 def _shown(value: Any) -> str:
     return as_written(value) if isinstance(value, dict) else "none" if value is None else str(value)
+
+
+# --- Merging several directories: the configs of parts of a grid, and the order of the cells of all -----------------
+
+_NAMED = ("instances", "learners")
+"""Keys that hold entries with names."""
+_FREE = ("study", "title", "trials", "plot", "record", "trace_at")
+"""Keys that rows do not depend on: the values of the first config are kept, except for the number of trials."""
+
+
+def _merged_config(configs: Sequence[tuple[Path, _Content]]) -> dict[str, Any]:
+    """Return a config with the axes, instances and learners of all configs, and the largest number of trials."""
+    first, config = configs[0][0], dict(configs[0][1])
+    for path, other in configs[1:]:
+        config = _joined(config, other, f"{path} cannot be merged: ", (first, path))
+    return {**config, "trials": _trials([(path, other["trials"]) for path, other in configs])}
+
+
+def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
+    """Return the largest number of trials, or the rule that all configs have."""
+    if all(isinstance(trials, int) for _, trials in found):
+        return max(trials for _, trials in found)
+    for path, trials in found:
+        if trials != found[0][1]:
+            raise ConfigError(f"{path} cannot be merged: trials is {show(trials)} there and not in {found[0][0]}")
+    return found[0][1]
+
+
+def _joined(one: _Content, other: _Content, at: str, places: tuple[Path, Path]) -> dict[str, Any]:
+    """Return `one` with what only `other` has added to it; `at` begins the message about a difference."""
+    return {key: _joined_value(key, one.get(key), other.get(key), at, places) for key in {**one, **other}}
+
+
+def _joined_value(key: str, mine: Any, theirs: Any, at: str, places: tuple[Path, Path]) -> Any:
+    if mine == theirs or not (mine or theirs) or key in _FREE:
+        return mine
+    if key in _NAMED:
+        return _entries(mine, theirs, f"{at}{key[:-1]} ", places)
+    if key in ALL_AXES and mine and theirs:
+        return _axis(mine, theirs)
+    raise ConfigError(
+        f"{at}{key} is {show(mine)} in {places[0]} and {show(theirs)} in {places[1]}; leave it out, or sweep it again"
+    )
+
+
+def _entries(one: Sequence[_Content], other: Sequence[_Content], at: str, places: tuple[Path, Path]) -> list[_Content]:
+    entries = {entry["name"]: entry for entry in one}
+    for entry in other:
+        name = entry["name"]
+        entries[name] = _joined(entries.get(name, entry), entry, f"{at}'{name}': ", places)
+    return list(entries.values())
+
+
+def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    values = list(dict.fromkeys([*one, *other]))
+    return sorted(values) if list(one) == sorted(one) and list(other) == sorted(other) else values
+
+
+def _ordered(grids: Sequence[Sequence[_Content]]) -> Iterator[_Content]:
+    """Yield all cells, each once, in the order in which the merged config has them."""
+    number = len({cell["cell_id"] for cell in chain(*grids)})
+    for grid in grids:
+        if len(grid) == number:
+            yield from grid
+            return
+    names = dict.fromkeys(cell["instance"] for cell in chain(*grids))
+    for name in names:
+        parts = [[cell for cell in grid if cell["instance"] == name] for grid in grids]
+        yield from _sorted(parts)
+
+
+def _sorted(parts: Sequence[Sequence[_Content]]) -> list[_Content]:
+    """Return the cells of one instance in the order of the grid."""
+    cells = {cell["cell_id"]: cell for part in parts[::-1] for cell in part}
+    ranks = [(key, _ranks([[cell[key] for cell in part] for part in parts])) for key in PLACE]
+    return sorted(cells.values(), key=lambda cell: [rank[cell[key]] for key, rank in ranks])
+
+
+def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
+    """Return the place of each value on its axis: ascending if numbers ascend in every part, else as they come."""
+    axes = [list(dict.fromkeys(part)) for part in parts]
+    values = list(dict.fromkeys(chain(*axes)))
+    if all(not isinstance(value, str) for value in values) and all(axis == sorted(axis) for axis in axes):
+        values.sort()
+    return {value: place for place, value in enumerate(values)}

@@ -1,78 +1,167 @@
-"""`summary.csv`, and the writing of all tables."""
+"""Statistics over the trials of a cell: intervals, how many trials are enough, the rows of `summary.csv`."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.special import bdtr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, betaincinv, stdtrit
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
-from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
-from cascadebai_cli.store.files import AGAIN, write_atomically
+from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.lock import Held
-from cascadebai_cli.store.manifest import Manifest, grid_of, now, read_manifest, write_manifest
-from cascadebai_cli.store.records import wanted_by, write_records
-from cascadebai_cli.store.trials import (
-    CHUNK,
-    InGrid,
-    Limits,
-    binomial_interval,
-    mean_interval,
-    misses_aim,
-    read_table,
-    read_trials,
-    rows_below,
-    trials_of,
-    write_timings,
-    write_trials,
-)
-from cascadebai_cli.study.fields import Enough
+from cascadebai_cli.study.fields import Enough, first_of
 from cascadebai_cli.study.kinds import QUANTILES
 from cascadebai_cli.text import count, percent
 
-# --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
+# --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
+
+
+class MeanInterval(NamedTuple):
+    """A mean with the standard deviation of the values, its standard error and the ends of its interval."""
+
+    value: float
+    sd: float
+    se: float
+    low: float
+    high: float
+
+
+@lru_cache(maxsize=4096)
+def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of Clopper and Pearson (1934) for a proportion.
+
+    Args:
+        successes: from 0 to `n`; no whole number if it comes from a mean of several shares.
+        n: number of trials; if it is 0, both ends are nan.
+    """
+    if n == 0:
+        return math.nan, math.nan
+    tail = (1 - level) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1 - tail))
+    return low, high
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(n: int, level: float = 0.95) -> float:
+    """Return how many standard errors the t interval of a mean of `n` values has on each side; nan below two values."""
+    return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan
+
+
+def mean_interval(values: NDArray[np.float64], level: float = 0.95, *, positive: bool = False) -> MeanInterval:
+    """Return the mean of some values and its t interval, whose ends are nan for a single value.
+
+    Args:
+        positive: give an interval of positive ends, the t interval on a log scale: its ends are `mean * exp(-h)` and
+            `mean * exp(h)`, where `h` is half the t interval over the mean.
+    """
+    n, mean = len(values), float(values.sum() / len(values))
+    sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else math.nan
+    se = sd / n**0.5
+    half = t_quantile(n, level) * se
+    if not positive:
+        return MeanInterval(mean, sd, se, mean - half, mean + half)
+    factor = float(np.exp((mean + half - mean) / mean)) if mean > 0 else 1.0
+    return MeanInterval(mean, sd, se, mean / factor, mean * factor)
+
+
+def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
+    """Return half the width of the t interval over the mean, for positive whole numbers; nan below two of them.
+
+    Sums of whole numbers are exact, so that no decision depends on the order of an addition.
+    """
+    whole = [int(value) for value in values]
+    n, total = len(whole), sum(whole)
+    if n < 2:
+        return math.nan
+    squares = n * sum(value**2 for value in whole) - total**2
+    return t_quantile(n, level) * math.sqrt(squares / (n - 1)) / total if squares else 0.0
+
+
+# --- How many trials a cell needs, given those that it has ----------------------------------------------------------
+#
+# The answer depends only on the trials with the first numbers, looked at in stages that follow from them, so that it
+# is the same whatever was run when and where. Measuring until an interval is narrow makes it a little too narrow; as
+# the stages are few, the effect is small.
+
+_SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
+"""Smallest and largest factor by which the next stage has more trials."""
+
+
+def limits_of(trials: int | Enough, stored: Stored, cell_ids: Iterable[str]) -> Mapping[str, int]:
+    """Return the number of trials of each cell."""
+    return {cell_id: wanted(trials, stored.of(cell_id)) for cell_id in cell_ids}
+
+
+def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
+    """Return the number of trials of one cell.
+
+    Args:
+        trials: the number of the config, or its rule.
+        rows: the finished trials, sorted by trial.
+    """
+    if isinstance(trials, int):
+        return trials
+    stage = trials.at_least
+    while stage < trials.at_most:
+        there = rows[rows["trial"] < stage]
+        if len(there) < stage:
+            break
+        more = max(_needed(trials, there), default=0.0)
+        if more <= stage:
+            break
+        stage = math.ceil(min(max(more, _SMALLEST_STAGE * stage), _LARGEST_STAGE * stage))
+    return min(stage, trials.at_most)
+
+
+def misses_aim(trials: int | Enough, rows: Any) -> bool:
+    """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
+    return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
+
+
+def likely_number(trials: int | Enough, rows: Any) -> int:
+    """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
+    if isinstance(trials, int) or len(rows) < 2:
+        return first_of(trials)
+    return math.ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
+
+
+def _needed(aims: Enough, rows: Any) -> Iterator[float]:
+    """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
+    n = len(rows)
+    if aims.relative_error is not None:
+        wider = max(1.0, relative_half_width(rows["steps"]) / aims.relative_error)
+        yield n * wider * wider  # `**` would raise an error for a large number, and not give infinity
+    if aims.max_errors is not None:
+        errors = int((rows["correct"] == 0).sum())
+        yield n * max(1.0, aims.max_errors / errors if errors else math.inf)
+
+
+# --- The rows of `summary.csv`, one for each cell --------------------------------------------------------------------
 
 _CAPPED = STATUSES.index("capped")
 
 
-def summary_text(directory: Path) -> str:
-    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `summarise_file`."""
-    return _text(summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
-
-
-def summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
-    """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`.
-
-    Args:
-        path, chunk: as for `read_trials`.
-        trials: the number of trials of the config, or the rule for it.
-    """
-    return TABLES[SUMMARY_CSV].frame(row for table in read_trials(path, chunk) for row in _rows(table, trials))
-
-
-def summarise(trials: pd.DataFrame) -> pd.DataFrame:
+def summarise(trials: Iterable[pd.DataFrame], rule: int | Enough = 0) -> pd.DataFrame:
     """Return statistics of each cell, in the order in which the cells appear.
 
     The steps of a capped trial are the cap; the error rate is that of the trials that gave an answer. Intervals are
     at 95 %: t for the mean, exact binomial for the error rate.
 
+    Args:
+        trials: tables of whole cells, as `trials.csv` has them.
+        rule: the number of trials of the config, or the rule for it.
+
     Returns:
         the columns of `summary.csv`.
     """
-    return TABLES[SUMMARY_CSV].frame(_rows(trials))
+    return TABLES[SUMMARY_CSV].frame(row for table in trials for row in _rows(table, rule))
 
 
-def _text(summary: pd.DataFrame) -> str:
-    return summary.to_csv(index=False, lineterminator="\n")
-
-
-def _rows(trials: pd.DataFrame, rule: int | Enough = 0) -> Iterator[dict[str, Any]]:
+def _rows(trials: pd.DataFrame, rule: int | Enough) -> Iterator[dict[str, Any]]:
     """Yield one row for each cell; computed on arrays, as making a table for each of many cells would be slow."""
     codes, _ = pd.factorize(trials["cell_id"])
     order = np.argsort(codes, kind="stable")
@@ -93,12 +182,18 @@ def _aim(rule: int | Enough, rows: Any) -> dict[str, int]:
     return {} if isinstance(rule, int) else {"aim_missed": int(misses_aim(rule, rows))}
 
 
+def summarise_stored(
+    cells: Iterable[Mapping[str, Any]], stored: Stored, limits: Mapping[str, int] | None, rule: int | Enough
+) -> pd.DataFrame:
+    """Return the same from packed rows, for the cells of the grid that have any; `limits` as for `Stored.of`."""
+    return TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, limits, rule))
+
+
 def _rows_of_stored(
-    cells: Iterable[InGrid], stored: Stored, shown: Limits | None, rule: int | Enough
+    cells: Iterable[Mapping[str, Any]], stored: Stored, limits: Mapping[str, int] | None, rule: int | Enough
 ) -> Iterator[dict[str, Any]]:
-    """Yield the same from packed rows, for the cells that have any."""
     for cell in cells:
-        rows = rows_below(stored, cell["cell_id"], shown)
+        rows = stored.of(cell["cell_id"], limits)
         if not len(rows):
             continue
         stopped = rows["status"] != _CAPPED
@@ -109,16 +204,18 @@ def _rows_of_stored(
         yield {**{name: cell[name] for name in CELL}, **numbers, **_aim(rule, rows), **further}
 
 
-def _statistics(steps: FloatArray, observations: FloatArray, stopped: BoolArray, wrong: BoolArray) -> dict[str, Any]:
+def _statistics(
+    steps: NDArray[np.float64], observations: NDArray[np.float64], stopped: NDArray[np.bool_], wrong: NDArray[np.bool_]
+) -> dict[str, Any]:
     return {**_means(steps, observations), **_errors(int(stopped.sum()), int(wrong.sum()), len(steps))}
 
 
-def _right(budget: int, right: FloatArray) -> dict[str, Any]:
+def _right(budget: int, right: NDArray[np.float64]) -> dict[str, Any]:
     mean = mean_interval(right)
     return {"budget": budget, "mean_right": mean.value, "right_low": mean.low, "right_high": mean.high}
 
 
-def _means(steps: FloatArray, observations: FloatArray) -> dict[str, Any]:
+def _means(steps: NDArray[np.float64], observations: NDArray[np.float64]) -> dict[str, Any]:
     n, names = len(steps), ("mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high")
     return {
         "n": n,
@@ -133,12 +230,12 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
     return {"n_capped": n - stopped, "error_rate": rate, "error_low": low, "error_high": high}
 
 
-def _rank_of(share: float, n: ArrayLike) -> IntArray:
+def _rank_of(share: float, n: ArrayLike) -> NDArray[np.int64]:
     """Return the rank, from 1, of the value that is this quantile of `n` values."""
     return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
 
 
-def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
+def quantiles_of(steps: NDArray[np.float64], level: float = 0.95) -> dict[str, float]:
     """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
 
     The ends of an interval are values too, of ranks that hold whatever the distribution is (binomial); nan if there
@@ -155,24 +252,6 @@ def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
         ends = (float(steps[low - 1]), float(steps[high])) if low >= 1 and high < n else (math.nan, math.nan)
         found |= dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
     return found
-
-
-def read_summary(path: Path) -> pd.DataFrame:
-    """Return the cells of `summary.csv`, which may have been edited by hand; names are text, counts are integers.
-
-    Raises:
-        ConfigError: if the file is missing, has no row, or a value that no sweep writes.
-    """
-    summary = read_table(path, AGAIN)
-    if summary.empty:
-        raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
-    there = [column for column in TABLES[SUMMARY_CSV].columns if column.name in summary]
-    for column in there:
-        if not (right := column.right(summary)).all():
-            wrong = summary.loc[~right, column.name].iloc[0]
-            shown = "an empty cell" if pd.isna(wrong) else wrong
-            raise ConfigError(f"{path}: column {column.name}: {shown} is not {column.check[0]}; {AGAIN}")
-    return summary.astype({column.name: int for column in there if column.type is int})
 
 
 # --- What a reader of a summary must know --------------------------------------------------------------------------
@@ -219,44 +298,3 @@ def _named(row: Mapping[Any, Any]) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = [f"{count(len(names) - _MOST_NAMED)} more"] if len(names) > _MOST_NAMED else []
     return "; ".join([*names[:_MOST_NAMED], *more])
-
-
-# --- The tables of a result directory, made from its journal --------------------------------------------------------
-
-
-def write_tables(
-    held: Held, manifest: Manifest, stored: Stored, limits: Limits, *, asked_only: bool, packed: bool = False
-) -> tuple[int, pd.DataFrame]:
-    """Write the tables and close the manifest.
-
-    Args:
-        limits: the number of trials of each cell.
-        asked_only: whether trials beyond `limits` are left out of the tables.
-
-    Returns:
-        how many trials of the config are missing, and the summary.
-
-    Raises:
-        ConfigError: if the manifest does not describe its cells.
-        CascadeError: if a file cannot be written, or the directory is not there any more.
-    """
-    cells = grid_of(held.directory, manifest)
-    held.check()
-    shown = limits if asked_only else None
-    digest = write_trials(held.directory, cells, stored, shown, packed=packed)
-    held.check()
-    rule = trials_of(manifest.config)
-    summary = TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, shown, rule))
-    tables = {
-        TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
-        SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
-        **write_records(
-            held.directory, cells, stored.recorded, lambda cell_id: rows_below(stored, cell_id, shown)["trial"].tolist()
-        ),
-    }
-    held.check()
-    wanted = wanted_by(manifest.config)
-    missing = sum(len(stored.missing(cell_id, trials, wanted)) for cell_id, trials in limits.items())
-    end = {"end": manifest.end or now(), "complete": not missing, "rows_sha256": digest, "tables": tables}
-    write_manifest(held.directory, manifest.model_copy(update=end))
-    return missing, summary

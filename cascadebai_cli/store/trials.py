@@ -1,23 +1,16 @@
-"""The tables of trials, `trials.csv` and `timings.csv`; the row that is kept of a trial; intervals of many trials."""
+"""The CSV tables of a result directory: made from its journal, read back and checked."""
 
 import csv
 import io
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, repeat
-from math import ceil, inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     CELL,
     COLUMNS,
@@ -25,6 +18,7 @@ from cascadebai_cli.store.columns import (
     MOST_COUNT,
     OUTCOME,
     STATUSES,
+    SUMMARY_CSV,
     TABLES,
     TIMES_CSV,
     TIMINGS_CSV,
@@ -32,146 +26,12 @@ from cascadebai_cli.store.columns import (
     TableFile,
     TrialRow,
 )
-from cascadebai_cli.store.files import AGAIN, as_csv, is_packed, reading, write_atomically
-from cascadebai_cli.store.journal import CODES, Stored
+from cascadebai_cli.store.files import AGAIN, Held, as_csv, is_packed, reading, write_atomically
+from cascadebai_cli.store.journal import CODES, Recording, Stored, told
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.summary import summarise, summarise_stored
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import Enough, first_of
-
-# --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
-
-
-class MeanInterval(NamedTuple):
-    """A mean with the standard deviation of the values, its standard error and the ends of its interval."""
-
-    value: float
-    sd: float
-    se: float
-    low: float
-    high: float
-
-
-@lru_cache(maxsize=4096)
-def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of Clopper and Pearson (1934) for a proportion.
-
-    Args:
-        successes: from 0 to `n`; no whole number if it comes from a mean of several shares.
-        n: number of trials; if it is 0, both ends are nan.
-    """
-    if n == 0:
-        return math.nan, math.nan
-    tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1 - tail))
-    return low, high
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(n: int, level: float = 0.95) -> float:
-    """Return how many standard errors the t interval of a mean of `n` values has on each side; nan below two values."""
-    return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan
-
-
-def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
-    """Return the mean of some values and its t interval, whose ends are nan for a single value."""
-    n, mean = len(values), float(values.sum() / len(values))
-    sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else math.nan
-    se = sd / n**0.5
-    half = t_quantile(n, level) * se
-    return MeanInterval(mean, sd, se, mean - half, mean + half)
-
-
-def positive_mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
-    """Return the mean of some positive values with an interval of positive ends: the t interval on a log scale.
-
-    Its ends are `mean * exp(-h)` and `mean * exp(h)`, where `h` is half the t interval over the mean.
-    """
-    found = mean_interval(values, level)
-    factor = np.exp((found.high - found.value) / found.value) if found.value > 0 else 1.0
-    return found._replace(low=float(found.value / factor), high=float(found.value * factor))
-
-
-def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
-    """Return half the width of the t interval over the mean, for positive whole numbers; nan below two of them.
-
-    Sums of whole numbers are exact, so that no decision depends on the order of an addition.
-    """
-    whole = [int(value) for value in values]
-    n, total = len(whole), sum(whole)
-    if n < 2:
-        return math.nan
-    squares = n * sum(value**2 for value in whole) - total**2
-    return t_quantile(n, level) * math.sqrt(squares / (n - 1)) / total if squares else 0.0
-
-
-# --- How many trials a cell needs, given those that it has ----------------------------------------------------------
-#
-# The answer depends only on the trials with the first numbers, looked at in stages that follow from them, so that it
-# is the same whatever was run when and where. Measuring until an interval is narrow makes it a little too narrow; as
-# the stages are few, the effect is small.
-
-_SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
-"""Smallest and largest factor by which the next stage has more trials."""
-
-Limits = Mapping[str, int]
-"""Cell -> number of its trials."""
-
-
-def limits_of(trials: int | Enough, stored: Stored, cell_ids: Iterable[str]) -> Limits:
-    """Return the number of trials of each cell."""
-    return {cell_id: wanted(trials, stored.of(cell_id)) for cell_id in cell_ids}
-
-
-def trials_of(config: Mapping[str, Any]) -> int | Enough:
-    """Return the number of trials that a resolved config asks for, or the rule for it."""
-    trials = config["trials"]
-    return Enough.model_validate(trials) if isinstance(trials, Mapping) else trials
-
-
-def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
-    """Return the number of trials of one cell.
-
-    Args:
-        trials: the number of the config, or its rule.
-        rows: the finished trials, sorted by trial.
-    """
-    if isinstance(trials, int):
-        return trials
-    stage = trials.at_least
-    while stage < trials.at_most:
-        there = rows[rows["trial"] < stage]
-        if len(there) < stage:
-            break
-        more = max(_needed(trials, there), default=0.0)
-        if more <= stage:
-            break
-        stage = ceil(min(max(more, _SMALLEST_STAGE * stage), _LARGEST_STAGE * stage))
-    return min(stage, trials.at_most)
-
-
-def misses_aim(trials: int | Enough, rows: Any) -> bool:
-    """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
-    return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
-
-
-def likely_number(trials: int | Enough, rows: Any) -> int:
-    """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
-    if isinstance(trials, int) or len(rows) < 2:
-        return first_of(trials)
-    return ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
-
-
-def _needed(aims: Enough, rows: Any) -> Iterator[float]:
-    """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
-    n = len(rows)
-    if aims.relative_error is not None:
-        wider = max(1.0, relative_half_width(rows["steps"]) / aims.relative_error)
-        yield n * wider * wider  # `**` would raise an error for a large number, and not give infinity
-    if aims.max_errors is not None:
-        errors = int((rows["correct"] == 0).sum())
-        yield n * max(1.0, aims.max_errors / errors if errors else inf)
-
 
 # --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
 
@@ -224,7 +84,7 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
 
 # --- `trials.csv`: written from the journal, read back and checked; its bytes do not depend on interruptions --------
 
-CHUNK = 20_000
+_CHUNK = 20_000
 """Number of rows that are in memory at once, unless a single cell has more."""
 
 _FORMS = {
@@ -249,8 +109,10 @@ _READ: dict[str, Any] = {
     **_ALL_DIGITS,
 }
 
-InGrid = Mapping[str, Any]
+_InGrid = Mapping[str, Any]
 """The columns of a cell of a grid, and its budget if it has one."""
+_Limits = Mapping[str, int]
+"""Cell -> number of its trials."""
 
 
 def holds_rows(directory: Path) -> bool:
@@ -266,8 +128,8 @@ def holds_rows(directory: Path) -> bool:
         return len(file.readlines(2 * len(",".join(TABLES[TRIALS_CSV].names())))) > 1
 
 
-def write_trials(
-    directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None, *, packed: bool = False
+def _write_trials(
+    directory: Path, cells: Sequence[_InGrid], stored: Stored, limits: _Limits | None = None, *, packed: bool = False
 ) -> str:
     """Write `trials.csv`, with one row for each finished trial, sorted by cell of the grid and trial.
 
@@ -283,12 +145,12 @@ def write_trials(
     return write_atomically(path, _lines(cells, stored, limits), packed=packed or is_packed(path))
 
 
-def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:
+def _lines(cells: Sequence[_InGrid], stored: Stored, limits: _Limits | None) -> Iterator[str]:
     further = _further(cells)
     yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
         start = as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
-        rows = rows_below(stored, cell["cell_id"], limits)
+        rows = stored.of(cell["cell_id"], limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
             texts |= {"budget": repeat(str(cell["budget"]), len(rows)), "right": CODES["right"].texts(rows["right"])}
@@ -297,23 +159,23 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
             yield ",".join((start, *fields)) + "\n"
 
 
-def _further(cells: Iterable[InGrid]) -> Sequence[str]:
+def _further(cells: Iterable[_InGrid]) -> Sequence[str]:
     """Return the columns that only a study with budgets has."""
     return ("budget", "right") if any(cell.get("budget") is not None for cell in cells) else ()
 
 
-def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[Any]:
-    """Return the rows of a cell, only those of trials below its limit if there is one."""
-    rows = stored.of(cell_id)
-    return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
+def trials_table(cells: Iterable[Cell], rows: Sequence[TrialRow]) -> pd.DataFrame:
+    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell.
 
-
-def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
-    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell."""
+    It has a further column of tuples for each record of them.
+    """
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
-    return table.astype({name: _READ["dtype"][name] for name in columns})
+    table = table.astype({name: _READ["dtype"][name] for name in columns})
+    for name in dict.fromkeys(name for row in rows for name, _ in row.record):
+        table[name] = pd.Series([told(name, dict(row.record)[name]) for row in rows], table.index, object)
+    return table
 
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
@@ -328,7 +190,7 @@ def _plain(name: str, value: Any) -> Any:
     return None if value is pd.NA else COLUMNS[name].type(value)
 
 
-def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
+def read_trials(path: Path, chunk: int = _CHUNK) -> Iterator[pd.DataFrame]:
     """Yield `trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
 
     Args:
@@ -407,13 +269,13 @@ def _faults(row: Mapping[str, str]) -> Iterator[str]:
 # --- How long trials took: `timings.csv`, trial by trial, and its sums in `times.csv`, which references keep --------
 
 
-def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
-    """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
+def _write_timings(directory: Path, cells: Sequence[_InGrid], stored: Stored, limits: _Limits | None = None) -> str:
+    """Write `timings.csv`, the wall time of each trial; arguments and result as for `_write_trials`."""
     header = ",".join(TABLES[TIMINGS_CSV].names()) + "\n"
     rows = (
         f"{cell['cell_id']},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
-        for row in rows_below(stored, cell["cell_id"], limits)
+        for row in stored.of(cell["cell_id"], limits)
     )
     return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
 
@@ -444,3 +306,70 @@ def _times(summary: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
     grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
     times = grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index()
     return times.set_axis(TABLES[TIMES_CSV].names(), axis=1)
+
+
+# --- `summary.csv` ---------------------------------------------------------------------------------------------------
+
+
+def summary_text(directory: Path) -> str:
+    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `read_trials`."""
+    return _text(summarise(read_trials(directory / TRIALS_CSV), Manifest.read(directory).trials))
+
+
+def _text(summary: pd.DataFrame) -> str:
+    return summary.to_csv(index=False, lineterminator="\n")
+
+
+def read_summary(path: Path) -> pd.DataFrame:
+    """Return the cells of `summary.csv`, which may have been edited by hand; names are text, counts are integers.
+
+    Raises:
+        ConfigError: if the file is missing, has no row, or a value that no sweep writes.
+    """
+    summary = read_table(path, AGAIN)
+    if summary.empty:
+        raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
+    there = [column for column in TABLES[SUMMARY_CSV].columns if column.name in summary]
+    for column in there:
+        if not (right := column.right(summary)).all():
+            wrong = summary.loc[~right, column.name].iloc[0]
+            shown = "an empty cell" if pd.isna(wrong) else wrong
+            raise ConfigError(f"{path}: column {column.name}: {shown} is not {column.check[0]}; {AGAIN}")
+    return summary.astype({column.name: int for column in there if column.type is int})
+
+
+# --- The tables of a result directory, made from its journal --------------------------------------------------------
+
+
+def write_tables(
+    held: Held, manifest: Manifest, stored: Stored, limits: _Limits, *, asked_only: bool, packed: bool = False
+) -> tuple[int, pd.DataFrame]:
+    """Write the tables and close the manifest.
+
+    Args:
+        limits: the number of trials of each cell.
+        asked_only: whether trials beyond `limits` are left out of the tables.
+
+    Returns:
+        how many trials of the config are missing, and the summary.
+
+    Raises:
+        ConfigError: if the manifest does not describe its cells.
+        CascadeError: if a file cannot be written, or the directory is not there any more.
+    """
+    cells = manifest.grid(held.directory)
+    held.check()
+    shown = limits if asked_only else None
+    digest = _write_trials(held.directory, cells, stored, shown, packed=packed)
+    held.check()
+    summary = summarise_stored(cells, stored, shown, manifest.trials)
+    tables = {
+        TIMINGS_CSV: _write_timings(held.directory, cells, stored, shown),
+        SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
+        **stored.write_records(held.directory, cells, shown),
+    }
+    held.check()
+    wanted = Recording.of(manifest.config)
+    missing = sum(len(stored.missing(cell_id, trials, wanted)) for cell_id, trials in limits.items())
+    manifest.closed(complete=not missing, rows_sha256=digest, tables=tables).write(held.directory)
+    return missing, summary

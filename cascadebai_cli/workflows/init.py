@@ -132,7 +132,7 @@ def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
 # together. An entry with `{option}` in its name may list the values of that option.
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 _RANGE = "Range"
 
 
@@ -147,12 +147,12 @@ class _Plain(GenerateJsonSchema):
         return False
 
 
-def schema_of(model: type[BaseModel], title: str) -> Schema:
+def schema_of(model: type[BaseModel], title: str) -> _Schema:
     """Return the JSON schema of a model."""
     return {"$schema": _DIALECT, **model.model_json_schema(schema_generator=_Plain), "title": title}
 
 
-def config_schema() -> Schema:
+def _config_schema() -> _Schema:
     """Return the JSON schema of a config."""
     schema = schema_of(Study, "A study of cascadebai")
     definitions = schema["$defs"]
@@ -166,23 +166,23 @@ def config_schema() -> Schema:
     schema["properties"]["learners"]["items"] = {"anyOf": [_ref(name) for name in (*ALGORITHMS, "module:Class")]}
     for name in _entries(schema):
         definitions[name] = _spread(name, definitions[name])
-    read: Schema = _with_examples(schema)
+    read: _Schema = _with_examples(schema)
     return read
 
 
-def _ref(name: str) -> Schema:
+def _ref(name: str) -> _Schema:
     """Return a reference to a definition, or to a part of one."""
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _learner(entry: Schema, algorithm: str) -> Schema:
+def _learner(entry: _Schema, algorithm: str) -> _Schema:
     """Return the schema of an entry with one algorithm and its options."""
     chosen = {**entry["properties"]["algorithm"], "const": algorithm}
     properties = {**entry["properties"], "algorithm": chosen, **learner_options(algorithm)}
     return {**entry, "properties": properties, "additionalProperties": False}
 
 
-def _own(entry: Schema, chooser: str) -> Schema:
+def _own(entry: _Schema, chooser: str) -> _Schema:
     """Return the schema of an entry that names a user's code, or lists several; its options are not known here."""
     one = {**entry["properties"][chooser], "pattern": ":"}
     meaning = {key: one.pop(key) for key in ("description", "examples")}
@@ -191,13 +191,13 @@ def _own(entry: Schema, chooser: str) -> Schema:
     return {**entry, "properties": properties, "additionalProperties": True}
 
 
-def _choose(union: Schema, renamed: Mapping[str, str]) -> None:
+def _choose(union: _Schema, renamed: Mapping[str, str]) -> None:
     """Rename the references of a union, and make it an `anyOf`, which editors handle better than `oneOf`."""
     names = [part["$ref"].rpartition("/")[2] for part in union.pop("oneOf")]
     union["anyOf"] = [_ref(renamed.get(name, name)) for name in names]
 
 
-def _entries(schema: Schema) -> Iterator[str]:
+def _entries(schema: _Schema) -> Iterator[str]:
     """Yield the names of the definitions of instances and learners."""
     for key in ("instances", "learners"):
         for part in schema["properties"][key]["items"]["anyOf"]:
@@ -207,7 +207,7 @@ def _entries(schema: Schema) -> Iterator[str]:
 _OUTSIDE = ("description", "default", "examples")
 
 
-def _spread(name: str, entry: Schema) -> Schema:
+def _spread(name: str, entry: _Schema) -> _Schema:
     """Return the schema of an entry in which a key may be a list only if the name has its place, `{key}`."""
     keys = [key for key in entry["properties"] if key != "name"]
     listed = {key: _one_or_several(entry["properties"][key], _place_of(name, key)) for key in keys}
@@ -215,18 +215,18 @@ def _spread(name: str, entry: Schema) -> Schema:
     return {**entry, "properties": {**entry["properties"], **listed}, "allOf": only}
 
 
-def _place_of(name: str, key: str) -> Schema:
+def _place_of(name: str, key: str) -> _Schema:
     """Return a reference to one value of a key, where `_one_or_several` puts it."""
     return _ref(f"{name}/properties/{key}/anyOf/0")
 
 
-def _one_or_several(key: Schema, one: Schema) -> Schema:
+def _one_or_several(key: _Schema, one: _Schema) -> _Schema:
     value = {part: content for part, content in key.items() if part not in _OUTSIDE}
     several = {"type": "array", "items": one, "minItems": 1}
     return {"anyOf": [value, several, _ref(_RANGE)], **{part: key[part] for part in _OUTSIDE if part in key}}
 
 
-def _only_with_place(key: str, one: Schema) -> Schema:
+def _only_with_place(key: str, one: _Schema) -> _Schema:
     """Return the condition that a key has one value, unless the name has `{key}`."""
     place = {"properties": {"name": {"pattern": rf"\{{{key}\}}"}}}
     return {"if": place, "else": {"properties": {key: one}}}
@@ -246,7 +246,7 @@ def _with_examples(node: Any) -> Any:
 
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
-        "config": config_schema,
+        "config": _config_schema,
         "plan": lambda: schema_of(PlanFile, "plan.json of cascadebai plan"),
         "manifest": lambda: schema_of(Manifest, "manifest.json of a sweep of cascadebai"),
     }

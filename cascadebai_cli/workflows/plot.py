@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.analysis.cells import (
-    averaged,
-    chosen_cells,
-    chosen_results,
-    measured,
-    wide_table,
-    with_moments,
-    with_names_apart,
-)
+from cascadebai_cli.analysis.cells import Cells, averaged, with_names_apart
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
@@ -31,7 +23,6 @@ from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes, show
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
 from cascadebai_cli.text import listed
-from cascadebai_cli.workflows.tables import warn_of_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,23 +154,24 @@ class Drawing:
     own: Mapping[str, Any]
 
     @property
+    def caption(self) -> str:
+        """What the crosses on points mean, as a sentence without its full stop; empty if no point has one."""
+        return self.chart.wrong if self.chart else ""
+
+    @property
     def title(self) -> str:
-        """What the figure shows."""
-        return self.chart.title if self.chart else self.plot.figure.title
+        """What the figure shows, and its caption."""
+        title = self.chart.title if self.chart else self.plot.figure.title
+        return ". ".join(filter(None, [title, self.caption[:1].upper() + self.caption[1:]]))
 
     @property
     def alternative(self) -> str:
         """What the figure shows, in a few sentences, for readers who do not see it."""
-        return self.chart.alternative if self.chart else f"{self.title}. {self.plot.figure.words}"
+        return self.chart.alternative if self.chart else f"{self.plot.figure.title}. {self.plot.figure.words}"
 
-    def warn_of_letters(self, studies: Sequence[StudyResults], watch: Watch) -> None:
-        """Warn of the letters that no installed font has."""
-        warn_of_letters(self.pages, ", ".join(results.name for results in studies), watch.warn)
-
-    @property
-    def caption(self) -> str:
-        """What the crosses on points mean, as a sentence without its full stop; empty if no point has one."""
-        return self.chart.wrong if self.chart else ""
+    def warn_of_letters(self, name: str, watch: Watch) -> None:
+        """Warn of letters that the fonts do not have; `name` is that of the figure."""
+        warn_of_letters(self.pages, name, watch.warn)
 
     def files(self, format: str, studies: Sequence[StudyResults]) -> list[bytes]:
         """Return the contents of the files of the figure: one for each page, or one PDF for all."""
@@ -208,28 +200,24 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         ConfigError: if the words of the plot do not make a figure of these studies.
     """
     together = tuple(averaged(results, plot.average) for results in with_names_apart(studies))
-    among = wide_table(together, plot.named)
-    cells = chosen_cells(among, plot)
-    if plot.figure.points == "steps":
-        cells = with_moments(cells, together)
-    refuse_too_many(cells, plot)
-    asked = cells["learner"]
-    chosen = tuple(results for results in chosen_results(together, cells) if len(results.summary))
-    cells = measured(cells, together, plot)
+    among = Cells.of(together, plot.named)
+    found = among.chosen(plot)
+    refuse_too_many(found.table, plot)
+    asked, chosen, cells = found.table["learner"], found.results, found.measured(plot)
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     of_paper = {name for results in chosen if results.study.claims for name in results.instances}
     labels = Labels(drawn, {**plot.labels, **_main_said(together, plot)}, of_paper)
-    found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
+    made = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among.table)
     gone = [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]
     if gone and plot.figure.beside == "bounds":
         shown = listed([*dict.fromkeys(cells["learner"])])
         remark = f"{plot.kind} shows {shown}, of which the upper bound is proved, and leaves out {listed(gone)}"
-        found = replace(found, remark="; ".join(filter(None, [found.remark, remark])))
+        made = replace(made, remark="; ".join(filter(None, [made.remark, remark])))
     if plot.figure.beside != "fit":
-        return found
-    return with_fits(found, dict(_fits(chosen, found.x.column)))
+        return made
+    return with_fits(made, dict(_fits(chosen, made.x.column)))
 
 
 def _main_said(studies: Sequence[StudyResults], plot: Plot) -> Mapping[str, str]:
@@ -254,8 +242,8 @@ def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[t
 
 
 @dataclass(frozen=True)
-class Plotted:
-    """The files of a figure, and whether no trial of its studies is missing."""
+class Written:
+    """The files of a figure or the page of a report, and whether no trial of its studies is missing."""
 
     files: tuple[Path, ...]
     whole: bool
@@ -268,7 +256,7 @@ def plot(
     config: Path | None = None,
     words: Mapping[str, Any] | None = None,
     watch: Watch = SILENT,
-) -> Plotted:
+) -> Written:
     """Draw a figure.
 
     Args:
@@ -296,7 +284,7 @@ def plot(
         if gone := _remove_later_pages(file, len(pages)):
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
-    return Plotted(tuple(written), not any(results.missing for results in studies))
+    return Written(tuple(written), not any(results.missing for results in studies))
 
 
 def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
@@ -319,12 +307,12 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
 def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None:
     """Tell the user what to know about a figure: gaps of its cells, missing letters, a sentence for the caption."""
     for results in studies if drawn.chart else ():
-        warn_of_gaps(results, watch, list(drawn.chart.points["cell_id"]) if drawn.chart else None)
+        results.tell_gaps(watch.warn, list(drawn.chart.points["cell_id"]) if drawn.chart else None)
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
     if drawn.chart and drawn.chart.left_out:
         watch.warn(f"warning: {drawn.chart.left_out}")
-    drawn.warn_of_letters(studies, watch)
+    drawn.warn_of_letters(", ".join(results.name for results in studies), watch)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
 

@@ -8,18 +8,18 @@ from functools import cache
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from numpy.typing import NDArray
 
-from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with
+from cascadebai_cli.analysis.cells import averaged, cells_with
 from cascadebai_cli.analysis.claims import claims_of_config
-from cascadebai_cli.analysis.results import StudyResults, load_results, weights_of
-from cascadebai_cli.analysis.tables import figure_data, tables_of
+from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.analysis.tables import cells_printed, figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import CASCADING, FloatArray
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
@@ -38,13 +38,7 @@ from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text import Head, Table, count, number, parameter, spans
 from cascadebai_cli.version import __version__
-from cascadebai_cli.workflows.plot import Drawing, drawing
-from cascadebai_cli.workflows.sweep import once
-from cascadebai_cli.workflows.tables import conditions, warn_of_gaps
-
-if TYPE_CHECKING:
-    from cascadebai_cli.figures.labels import Chart
-
+from cascadebai_cli.workflows.plot import Drawing, Written, drawing
 
 # --- The parts of a page, as finished text --------------------------------------------------------------------------
 
@@ -187,14 +181,6 @@ _LOWER = (
 _OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
 
 
-@dataclass(frozen=True)
-class Reported:
-    """The page, and whether no trial of its studies is missing."""
-
-    file: Path
-    whole: bool
-
-
 def report(
     directories: Sequence[Path],
     *,
@@ -202,7 +188,7 @@ def report(
     title: str | None = None,
     where: Sequence[str] = (),
     watch: Watch = SILENT,
-) -> Reported:
+) -> Written:
     """Write one page with claims, figures, their data, settings and run times.
 
     Args:
@@ -217,17 +203,17 @@ def report(
     refuse_to_replace(out)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: there is no folder {out.parent}; make it, or name a file in another one")
-    studies = [_chosen(load_results(directory), where) for directory in once(directories, watch)]
+    studies = [_chosen(load_results(directory), where) for directory in watch.once(directories)]
     for results in studies:
-        warn_of_gaps(results, watch)
+        results.tell_gaps(watch.warn)
     page = _render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
-    return Reported(out, not any(results.missing for results in studies))
+    return Written((out,), not any(results.missing for results in studies))
 
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
     if where:
-        cells = set(cells_with(results.cells, conditions(where))["cell_id"])
+        cells = set(cells_with(results.cells, where)["cell_id"])
         about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
         results = results.of_cells(cells).derived(manifest=results.manifest.model_copy(update={"cells": about}))
     if len(results.summary) > _MOST_CELLS:
@@ -296,24 +282,21 @@ def _pictures(results: StudyResults, watch: Watch) -> tuple[list[_PagePicture], 
         except ConfigError as error:
             refusals.append(f"no figure: {error}")
             continue
-        drawn.warn_of_letters([results], watch)
+        drawn.warn_of_letters(results.name, watch)
         pictures += _pages(drawn, results)
         left_out += [drawn.chart.left_out] if drawn.chart and drawn.chart.left_out else []
     return pictures, list(dict.fromkeys(refusals)), left_out
 
 
 def _pages(drawn: Drawing, results: StudyResults) -> Iterator[_PagePicture]:
-    title = ". ".join(filter(None, [drawn.title, drawn.caption[:1].upper() + drawn.caption[1:]]))
     svgs = drawn.files("svg", [results])
     for nth, svg in enumerate(svgs, 1):
         page = f" (page {nth} of {len(svgs)})" if len(svgs) > 1 else ""
-        data = _data(_drawn(results, drawn.chart), drawn.plot.kind) if drawn.chart and nth == 1 else None
-        yield _PagePicture(title + page, drawn.alternative, svg, data)
-
-
-def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
-    """Return the results with only the cells of a figure."""
-    return averaged(results, chart.plot.average).of_cells(chart.points["cell_id"])
+        data = None
+        if drawn.chart and nth == 1:
+            cells = averaged(results, drawn.chart.plot.average).of_cells(drawn.chart.points["cell_id"])
+            data = _data(cells, drawn.plot.kind)
+        yield _PagePicture(drawn.title + page, drawn.alternative, svg, data)
 
 
 def _kinds(results: StudyResults) -> list[Kind]:
@@ -386,7 +369,7 @@ def settings(results: StudyResults) -> dict[str, str]:
         "engine": study.engine,
         "rewards": str(study.rewards or "independent"),
     }
-    facts |= {"feedback": study.feedback} if study.feedback != CASCADING.name else {}
+    facts |= {"feedback": study.feedback} if study.feedback != type(study).model_fields["feedback"].default else {}
     facts |= {"users": as_written(study.users.model_dump(mode="json"))} if study.users else {}
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
@@ -398,13 +381,13 @@ def _weights_in_words(results: StudyResults) -> Iterator[tuple[str, str, str, st
     for cell in results.summary.to_dict("records"):
         name, L, K = place = cell["instance"], cell["L"], cell["K"]
         key = str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", ""))
-        weights = None if place in seen else weights_of(results, name, L, K, key)
+        weights = None if place in seen else results.weights_of(name, L, K, key)
         seen.add(place)
         if weights is not None:
             yield str(name), str(L), str(K), _levels(weights)
 
 
-def _levels(weights: FloatArray, most: int = 12) -> str:
+def _levels(weights: NDArray[np.float64], most: int = 12) -> str:
     """Return weights in descending order, equal ones once with their number."""
     levels, times = np.unique(weights, return_counts=True)
     words = [

@@ -1,35 +1,36 @@
-"""The verbs `sweep`, its `--status`, and `merge`."""
+"""The verbs `sweep`, its `--status`, and `merge`, and the simulation of a study in memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.running.runner import Backend, repeat_command
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
+from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
-from cascadebai_cli.store.files import WRITTEN, is_packed
-from cascadebai_cli.store.journal import Stored, merged_rows, read_journal, write_journal
-from cascadebai_cli.store.lock import move_aside, only_writer
-from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
-from cascadebai_cli.store.merge import merged_manifest
-from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
-from cascadebai_cli.store.trials import (
+from cascadebai_cli.store.files import WRITTEN, is_packed, only_writer
+from cascadebai_cli.store.journal import Recording, Stored, write_journal
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.summary import (
+    ABOVE_DELTA,
     binomial_interval,
+    doubts,
     limits_of,
     misses_aim,
     relative_half_width,
-    rows_below,
-    trials_of,
 )
+from cascadebai_cli.store.trials import trials_table, write_tables
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
 
 __all__ = [
@@ -40,13 +41,93 @@ __all__ = [
     "Shard",
     "Sweep",
     "Swept",
-    "missing",
-    "only_tables",
+    "simulate",
     "sweep",
 ]
 
 
+# --- Running all trials of a study in memory, for the Python interface -----------------------------------------------
+
+
+def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SILENT) -> pd.DataFrame:
+    """Run all trials; nothing is written.
+
+    Args:
+        study: the study, with a fixed number of trials.
+
+    Returns:
+        the rows of the `trials.csv` that a sweep of the study would write, in the same order, with a column for each
+        record.
+
+    Raises:
+        ConfigError: if there are too many trials, or their number depends on the outcomes.
+        CascadeError: if a trial raises, or the backend breaks.
+    """
+    check_rows(study)
+    if not isinstance(study.trials, int):
+        raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
+    numbers = [np.arange(study.trials)] * len(study.cells)
+    settings = Settings(study.seed, fail_fast=True, wanted=Recording(study.record, study.trace_at))
+    with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
+        collect(study.cells, numbers, settings, backend or Backend(), follower)
+    return trials_table(study.cells, list(chain(*follower.rows)))
+
+
+def _raise(cell: Cell, failed: Failed) -> None:
+    error = CascadeError(f"trial {failed.trial} of {cell.label} failed: {failed.error}")
+    error.add_note(failed.trace)
+    raise error
+
+
 # --- Sweeping a study into a directory: running its trials, writing its tables, or telling what is missing ----------
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The directory that holds the tables, how many trials are missing, and how many are in its journal."""
+
+    directory: Path
+    missing: int
+    trials: int
+
+    @property
+    def rows(self) -> str:
+        """Name of the file with the rows."""
+        return f"{TRIALS_CSV}{'.gz' * is_packed(self.directory / TRIALS_CSV)}"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a sweep would run.
+
+    Attributes:
+        cells: each cell that lacks trials, with the number that it lacks, and the number that it is to have.
+        of_cells: number of cells of the grid.
+        wanted: number of trials that all cells together are to have.
+        seconds: time on one core, at the pace of the finished trials; `None` if there are none.
+    """
+
+    cells: tuple[tuple[Cell, int, int], ...]
+    of_cells: int
+    wanted: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """How far a sweep is.
+
+    Attributes:
+        cells, done: number of cells, and of those that need no more trials, as far as is known.
+        missed: number of those among them that did not reach the aim of `trials`.
+        seconds: time left on one core; `None` if no trial tells the pace.
+    """
+
+    table: Table
+    cells: int
+    done: int
+    missed: int
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -84,71 +165,61 @@ class Request:
             raise ConfigError(f"{self.config} has no name that a directory could have; name one with --out")
         return Path("results") / self.config.stem
 
+    def missing(self) -> Missing:
+        """Return what a sweep would run.
 
-@dataclass(frozen=True)
-class Swept:
-    """The directory that holds the tables, and how many trials are missing."""
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds trials of another one.
+        """
+        task = self.sweep()
+        there = task.there()
+        counts = [len(trials) for trials in there.missing]
+        found = zip(task.cells, counts, strict=True)
+        cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
+        seconds = _seconds_of(sum(counts), there.stored.rows) if cells else None
+        return Missing(cells, len(task.cells), there.wanted, seconds)
 
-    directory: Path
-    missing: int
+    def status(self) -> SweepStatus:
+        """Return how far the sweep is; nothing is written.
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no trial has ended, so that there is nothing to read yet."""
-        return not (self.directory / JOURNAL).stat().st_size
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds trials of another one.
+        """
+        there = self.sweep().there()
+        cells = pd.DataFrame(_numbers(there))
+        columns: list[str | Shown] = [
+            "done",
+            "of",
+            "capped",
+            Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
+            Shown("half width", lambda row: percent(row["half_width"], 1)),
+            Shown("time left", _time_left),
+        ]
+        left = cells["of"] - cells["done"]
+        missed = (left == 0) & cells["missed"]
+        if missed.any():
+            cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
+        seconds = _seconds_of(int(left.sum()), there.stored.rows)
+        return SweepStatus(
+            printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds
+        )
 
-    @property
-    def rows(self) -> str:
-        """Name of the file with the rows."""
-        return f"{TRIALS_CSV}{'.gz' * is_packed(self.directory / TRIALS_CSV)}"
+    def only_tables(self, *, watch: Watch = SILENT) -> Swept:
+        """Write the tables from the finished trials; if a number of trials is given, only from those below it.
 
-
-@dataclass(frozen=True)
-class Missing:
-    """What a sweep would run.
-
-    Attributes:
-        cells: each cell that lacks trials, with the number that it lacks, and the number that it is to have.
-        of_cells: number of cells of the grid.
-        wanted: number of trials that all cells together are to have.
-        seconds: time on one core, at the pace of the finished trials; `None` if there are none.
-    """
-
-    cells: tuple[tuple[Cell, int, int], ...]
-    of_cells: int
-    wanted: int
-    seconds: float | None
-
-
-def missing(request: Request) -> Missing:
-    """Return what a sweep would run.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
-    """
-    task = request.sweep()
-    there = task.there()
-    counts = [len(trials) for trials in there.missing]
-    found = zip(task.cells, counts, strict=True)
-    cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
-    seconds = _seconds_of(sum(counts), there.stored.rows) if cells else None
-    return Missing(cells, len(task.cells), there.wanted, seconds)
-
-
-def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
-    """Write the tables from the finished trials; if a number of trials is given, only from those below it.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds no trials of it.
-        CascadeError: if another process writes to the directory, or it cannot be written to.
-    """
-    task = request.sweep()
-    if not (task.directory / JOURNAL).exists():
-        raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
-    with task.hold() as opened:
-        _warn_of_damage(opened.there.stored, watch, "is missing")
-        asked = request.given.trials is not None or not isinstance(task.study.trials, int)
-        return _swept(opened, watch, asked_only=asked)
+        Raises:
+            ConfigError: if the config is not usable, or the directory holds no trials of it.
+            CascadeError: if another process writes to the directory, or it cannot be written to.
+        """
+        task = self.sweep()
+        if not (task.directory / JOURNAL).exists():
+            raise ConfigError(
+                f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out"
+            )
+        with task.hold() as opened:
+            _warn_of_damage(opened.there.stored, watch, "is missing")
+            asked = self.given.trials is not None or not isinstance(task.study.trials, int)
+            return _swept(opened, watch, asked_only=asked)
 
 
 def sweep(
@@ -171,8 +242,7 @@ def sweep(
         ConfigError: if the directory holds trials of another config.
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
     """
-    moved = move_aside(task.directory) if fresh else None
-    if moved:
+    if fresh and (moved := task.move_aside()):
         watch.remark(f"the earlier result is now in {moved}")
     try:
         with task.hold() as opened:
@@ -195,7 +265,7 @@ def _swept(opened: OpenSweep, watch: Watch, *, asked_only: bool) -> Swept:
     missing, found = opened.collect(asked_only=asked_only)
     for sentence in found:
         watch.warn(f"warning: {sentence}")
-    return Swept(opened.sweep.directory, missing)
+    return Swept(opened.sweep.directory, missing, len(opened.there.stored.rows))
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
@@ -228,51 +298,10 @@ def _warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
 _CAPPED = STATUSES.index("capped")
 
 
-@dataclass(frozen=True)
-class SweepStatus:
-    """How far a sweep is.
-
-    Attributes:
-        cells, done: number of cells, and of those that need no more trials, as far as is known.
-        missed: number of those among them that did not reach the aim of `trials`.
-        seconds: time left on one core; `None` if no trial tells the pace.
-    """
-
-    table: Table
-    cells: int
-    done: int
-    missed: int
-    seconds: float | None
-
-
-def status(request: Request) -> SweepStatus:
-    """Return how far the sweep of a request is; nothing is written.
-
-    Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
-    """
-    there = request.sweep().there()
-    cells = pd.DataFrame(_numbers(there))
-    columns: list[str | Shown] = [
-        "done",
-        "of",
-        "capped",
-        Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
-        Shown("half width", lambda row: percent(row["half_width"], 1)),
-        Shown("time left", _time_left),
-    ]
-    left = cells["of"] - cells["done"]
-    missed = (left == 0) & cells["missed"]
-    if missed.any():
-        cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
-    seconds = _seconds_of(int(left.sum()), there.stored.rows)
-    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
-
-
 def _numbers(there: There) -> Iterator[dict[str, Any]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
-        here = rows_below(there.stored, cell.cell_id, there.limits)
+        here = there.stored.of(cell.cell_id, there.limits)
         capped, wrong = int((here["status"] == _CAPPED).sum()), int((here["correct"] == 0).sum())
         yield {
             **{name: getattr(cell, name) for name in PLACE},
@@ -298,16 +327,7 @@ def _time_left(row: Mapping[Any, Any]) -> str:
 # --- Merging result directories: shards or parts of a grid, from several machines -----------------------------------
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The directory that holds all rows, their number, and the number of missing trials."""
-
-    directory: Path
-    rows: int
-    missing: int
-
-
-def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Swept:
     """Write the rows of several directories into a new one, with its tables.
 
     Code and files that the directories only name are not imported or opened.
@@ -321,30 +341,20 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
-    manifest = merged_manifest(parts)
-    stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
+    parts = [(directory, Manifest.read(directory)) for directory in watch.once(directories)]
+    manifest = Manifest.merged(parts)
+    stored = Stored.merged([(directory, _rows(directory, made)) for directory, made in parts])
     _warn_of_damage(stored, watch, "is missing")
     with only_writer(out) as held:
         _refuse_used(out)
-        write_manifest(out, manifest)
+        manifest.write(out)
         write_journal(out, stored)
-        trials = trials_of(manifest.config)
+        trials = manifest.trials
         limits = limits_of(trials, stored, manifest.cells)
         missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     for sentence in doubts(summary):
         watch.warn(f"warning: {sentence}")
-    return Merged(out, len(stored.rows), missing)
-
-
-def once(directories: Sequence[Path], watch: Watch) -> list[Path]:
-    """Return each directory once, even if it is given under several names."""
-    found: dict[Path, Path] = {}
-    for directory in directories:
-        first = found.setdefault(directory.resolve(), directory)
-        if first is not directory:
-            watch.remark(f"{directory} is named twice and counts once; was another directory meant?")
-    return list(found.values())
+    return Swept(out, missing, len(stored.rows))
 
 
 def _refuse_used(out: Path) -> None:
@@ -356,7 +366,7 @@ def _refuse_used(out: Path) -> None:
 def _rows(directory: Path, manifest: Manifest) -> Stored:
     if not (directory / JOURNAL).exists():
         raise ConfigError(f"{directory} holds no {JOURNAL} to take rows from; copy the whole directory of the sweep")
-    stored = read_journal(directory)
+    stored = Stored.read(directory)
     strange = [cell_id for cell_id in stored.cell_ids if cell_id not in manifest.cells]
     if strange:
         raise ConfigError(

@@ -1,8 +1,7 @@
 """The verbs `summary`, `fit` and `bounds`."""
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,93 +19,31 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
     with_sharp,
 )
-from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
-from cascadebai_cli.analysis.fits import fits_table, unfitted
+from cascadebai_cli.analysis.cells import averaged, cells_with, ordered
+from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.analysis.tables import StudyTable, compact, for_a_page, tables_of, with_quantiles_if
+from cascadebai_cli.analysis.tables import (
+    StudyTable,
+    Tables,
+    cells_printed,
+    compact,
+    few_averaged,
+    tables_of,
+    with_quantiles_if,
+)
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.options import filled
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
-from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_table
+from cascadebai_cli.store.files import refuse_to_replace, write_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study, read_study, stored_study
-from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.kinds import Selection
 from cascadebai_cli.study.plot import refuse_unknown_option
-from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, values_of
+from cascadebai_cli.text import for_shell
 
-__all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
-
-
-# --- Warnings about a result directory ------------------------------------------------------------------------------
-
-
-def warn_of_gaps(results: StudyResults, watch: Watch, shown: Collection[str] | None = None) -> None:
-    """Warn of missing and of capped trials, in one line each.
-
-    Args:
-        shown: ids of the cells that are shown, of which alone it warns; all cells by default, and an average of cells
-            has their ids joined by `+`.
-    """
-    chosen = results if shown is None else results.of_cells([one for ids in shown for one in ids.split("+")])
-    capped = chosen.capped
-    if len(capped) > 1:
-        capped = [_together(chosen, len(capped))]
-    for sentence in (*results.missing, *capped, *chosen.doubts):
-        watch.warn(f"warning: {results.directory}: {sentence}")
-
-
-def _together(results: StudyResults, curves: int) -> str:
-    cells = results.summary
-    trials, of = int(cells["n_capped"].sum()), int(cells["n"].sum())
-    return (
-        f"{count(trials)} of {count(of)} trials, on {count(curves)} curves, reached the cap and count with it; "
-        f"`cascadebai summary {for_shell(results.directory)} --sort -n_capped` shows where"
-    )
-
-
-# --- Tables as text, in the format that a user asks for -------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Tables to print, at least one, and whether no trial of their study is missing."""
-
-    tables: tuple[StudyTable, ...]
-    whole: bool = True
-
-
-def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
-    """Return tables as text, one after the other.
-
-    Args:
-        tables: what to print.
-        name: `text`, `markdown` or `latex` for the part that a reader wants to see; `csv` or `json` for all rows and
-            columns with all digits. Several tables are one object in JSON, and have their names as comments in CSV.
-
-    Raises:
-        ConfigError: if a table has a caption or a label that the format has no place for.
-    """
-    for table in tables:
-        _refuse_unseen(table.printed, name)
-    if name == "json":
-        texts = {table.file: table.rows.to_json(orient="records", double_precision=15) for table in tables}
-        return json.dumps({Path(file).stem: json.loads(text) for file, text in texts.items()}, indent=2)
-    if name == "csv":
-        alone = len(tables) == 1
-        parts = [("" if alone else f"# {table.file}\n") + table_bytes(table.rows).decode() for table in tables]
-        return "\n".join(parts).rstrip("\n")
-    return "\n\n".join(FORMATS[name](table.printed) for table in tables)
-
-
-def _refuse_unseen(table: Table, name: FormatName) -> None:
-    for option, given, places in (("--caption", table.caption, tuple(FORMATS)), ("--label", table.label, ("latex",))):
-        if given and name not in places:
-            raise ConfigError(
-                f"{option} {given}: {name} has no place for it; leave it out, or use --format {places[-1]}"
-            )
+__all__ = ["Tables", "bounds", "fit", "fits_table", "promised", "summary"]
 
 
 # --- Fitting a study: the tables are written into its directory -----------------------------------------------------
@@ -124,11 +61,11 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     """
     results = load_results(directory)
     tables = tuple(tables_of(results, allow_capped=allow_capped))
-    refused = unfitted(results, allow_capped=allow_capped)
+    refused = results.unfitted(allow_capped=allow_capped)
     if not tables:
         nothing = "nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the config"
         raise ConfigError(f"{directory}: {refused[0] if refused else nothing}")
-    warn_of_gaps(results, watch)
+    results.tell_gaps(watch.warn)
     for sentence in refused:
         watch.warn(f"warning: {directory}: {sentence}")
     for table in tables:
@@ -154,17 +91,17 @@ def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = Fals
         _check_option(results, asked.average)
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
-    rows = ordered(cells_with(cells, conditions(asked.where or ())), sort)
+    rows = ordered(cells_with(cells, asked.where or ()), sort)
     shown = rows["cell_id"]
     if columns or asked.pivot or on_a_page:
-        found = (for_a_page if on_a_page else compact)(rows, columns, asked.pivot)
+        found = compact(rows, columns, asked.pivot, on_a_page=on_a_page)
         rows, printed = found.rows, found.printed
     else:
         printed = cells_printed(rows)
     if asked.average:
         note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
         printed = printed.noted("; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
-    warn_of_gaps(results, watch, list(shown))
+    results.tell_gaps(watch.warn, list(shown))
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 
@@ -174,28 +111,6 @@ def _check_option(results: StudyResults, option: str) -> None:
         refuse_unknown_option(results.study.instances, option)
     except ConfigError as error:
         raise ConfigError(f"--average: {error}") from None
-
-
-def conditions(texts: Sequence[str]) -> dict[str, list[object]]:
-    """Return the values of each column of conditions `COLUMN=VALUE[,VALUE...]`; one with a comma is in double quotes.
-
-    Raises:
-        ConfigError: if one is not of that form, or two name the same column.
-    """
-    found: dict[str, list[object]] = {}
-    for text in texts:
-        column, values = _condition(text)
-        if column in found:
-            raise ConfigError(f"--where {text}: {column} is named twice; write all its values after one =, with commas")
-        found[column] = values
-    return found
-
-
-def _condition(text: str) -> tuple[str, list[object]]:
-    column, equals, values = text.partition("=")
-    if not (column and equals and values):
-        raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")
-    return column, [read_value(value) for value in values_of(values)]
 
 
 # --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------
@@ -301,5 +216,5 @@ def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFram
         watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {for_shell(config)}` makes it")
         return None
     results = load_results(directory or usual)
-    warn_of_gaps(results, watch)
+    results.tell_gaps(watch.warn)
     return results.summary

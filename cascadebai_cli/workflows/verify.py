@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,8 @@ from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, PLACE, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN, is_packed
-from cascadebai_cli.store.summary import summarise, summary_text
-from cascadebai_cli.store.trials import read_rows, read_table, trials_table
+from cascadebai_cli.store.summary import summarise
+from cascadebai_cli.store.trials import read_rows, read_table, summary_text, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text import change, count, for_shell
@@ -67,43 +67,57 @@ class Baseline:
         """Root seed."""
         return self.results.manifest.seed
 
+    @classmethod
+    def load(cls, directory: Path, folder: Path, plugins: Collection[str] = ()) -> Self:
+        """Read a baseline.
 
-def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
-    """Read a baseline.
+        As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
 
-    As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
+        Args:
+            folder: folder to which the paths of data files in its config are relative.
+            plugins: names `module:object` that may be imported.
 
-    Args:
-        folder: folder to which the paths of data files in its config are relative.
-        plugins: names `module:object` that may be imported.
+        Raises:
+            ConfigError: if a file is missing or damaged, or the config is not valid any more.
+        """
+        table = directory / TRIALS_CSV
+        if not ((directory / MANIFEST).exists() and (table.exists() or is_packed(table))):
+            raise ConfigError(
+                f"{directory} needs {MANIFEST} and {TRIALS_CSV} to be a reference; copy them from a sweep"
+            )
+        results = load_results(directory)
+        own = _own_code(results)
+        skipped = {entry: name for entry, name in own.items() if name not in plugins}
+        cells = _cells(results, skipped, folder)
+        places = {cell.cell_id: i for i, cell in enumerate(cells)}
+        left_out = {
+            key
+            for key, cell in results.manifest.cells.items()
+            if {("learners", cell.get("learner")), ("instances", cell.get("instance"))} & set(skipped)
+        }
+        rows: dict[int, dict[int, TrialRow]] = {}
+        strangers: dict[str, None] = {}
+        for row in read_rows(table):
+            if row.cell_id in places:
+                rows.setdefault(places[row.cell_id], {})[row.trial] = row
+            elif row.cell_id not in left_out:
+                strangers[row.cell_id] = None
+        if not (rows or strangers or skipped):
+            raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
+        words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
+        return cls(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
-    Raises:
-        ConfigError: if a file is missing or damaged, or the config is not valid any more.
-    """
-    table = directory / TRIALS_CSV
-    if not ((directory / MANIFEST).exists() and (table.exists() or is_packed(table))):
-        raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS_CSV} to be a reference; copy them from a sweep")
-    results = load_results(directory)
-    own = _own_code(results)
-    skipped = {entry: name for entry, name in own.items() if name not in plugins}
-    cells = _cells(results, skipped, folder)
-    places = {cell.cell_id: i for i, cell in enumerate(cells)}
-    left_out = {
-        key
-        for key, cell in results.manifest.cells.items()
-        if {("learners", cell.get("learner")), ("instances", cell.get("instance"))} & set(skipped)
-    }
-    rows: dict[int, dict[int, TrialRow]] = {}
-    strangers: dict[str, None] = {}
-    for row in read_rows(table):
-        if row.cell_id in places:
-            rows.setdefault(places[row.cell_id], {})[row.trial] = row
-        elif row.cell_id not in left_out:
-            strangers[row.cell_id] = None
-    if not (rows or strangers or skipped):
-        raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
-    words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
-    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
+    @property
+    def watched(self) -> list[int]:
+        """Cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
+        curves: dict[object, list[int]] = {}
+        for position, trials in self.rows.items():
+            cell = self.cells[position]
+            if np.mean([row.steps for row in trials.values()]) <= cell.ran_by.verified:
+                key = tuple(getattr(cell, name) for name in PLACE if name != "K")
+                curves.setdefault(key, []).append(position)
+        found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
+        return evenly(found, _MOST_CELLS)
 
 
 def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
@@ -128,18 +142,6 @@ def _outcome_text(row: TrialRow) -> str:
     """Return the outcome of a trial in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
-
-
-def watched(baseline: Baseline) -> list[int]:
-    """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
-    curves: dict[object, list[int]] = {}
-    for position, trials in baseline.rows.items():
-        cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= cell.ran_by.verified:
-            key = tuple(getattr(cell, name) for name in PLACE if name != "K")
-            curves.setdefault(key, []).append(position)
-    found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
-    return evenly(found, _MOST_CELLS)
 
 
 def evenly(values: Sequence[int], most: int) -> list[int]:
@@ -320,9 +322,9 @@ def verify(
     """
     if trials > MOST_TRIALS:
         raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
-    artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
+    artefacts = [Baseline.load(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
-    tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
+    tests = sum(len(_groups(artefact)) + len(artefact.watched) for artefact in artefacts)
     means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
     watch.remark(f"fresh trials have the root seed {means.seed}")
     found = [line for artefact in artefacts for line in _check(artefact, means, watch)]
@@ -399,7 +401,7 @@ def _same_fits(results: StudyResults) -> bool:
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
-    trials = _fixed_trials(artefact, watched(artefact))
+    trials = _fixed_trials(artefact, artefact.watched)
     rows, raised = _run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
     watch.remark(
@@ -415,7 +417,7 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
 
 
 def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
-    cells = watched(artefact)
+    cells = artefact.watched
     wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
     if len(wanted) < len(cells):
         skipped = len(cells) - len(wanted)
@@ -452,7 +454,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
 
     Cells on the same path share their trials, so that only the last of them is taken.
     """
-    cells = list({artefact.cells[i].path_id: artefact.cells[i] for i in watched(artefact)}.values())
+    cells = list({artefact.cells[i].path_id: artefact.cells[i] for i in artefact.watched}.values())
     groups = {"all watched cells": [cell.cell_id for cell in cells]}
     learners = list(dict.fromkeys(cell.learner for cell in cells))
     for learner in learners if len(learners) > 1 else []:
@@ -461,7 +463,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
 
 
 def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
-    return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
+    return summarise([trials_table(artefact.cells, [row for trials in rows.values() for row in trials.values()])])
 
 
 def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from sweeps import call, refusal
 
-from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.analysis.tables import cells_printed
 from cascadebai_cli.figures.layout import Signs
 from cascadebai_cli.study.plot import Plot
 

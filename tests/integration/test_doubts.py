@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from sweeps import call
 
-from cascadebai_cli.store.summary import summary_text
+from cascadebai_cli.store.trials import summary_text
 
 AIM = """\
 seed: 3

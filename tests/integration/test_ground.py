@@ -15,7 +15,7 @@ from sweeps import call, start, sweep, tables, write_config
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.running import runner, worker
 from cascadebai_cli.running.watch import SILENT, Follower
-from cascadebai_cli.store.lock import only_writer
+from cascadebai_cli.store.files import only_writer
 from cascadebai_cli.study import cells
 
 

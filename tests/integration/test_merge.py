@@ -9,7 +9,7 @@ from sweeps import CONFIG, call, finished, refusal, sweep, tables, write_config
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.journal import encode, merged_rows, read_journal, write_journal
+from cascadebai_cli.store.journal import Stored, encode, write_journal
 
 PLUGIN = """\
 from cascadebai_cli.learners.cascadebai import CascadeBAI
@@ -44,7 +44,7 @@ def edited(place, **values):
 
 def test_five_shards_in_five_directories_give_the_bytes_of_one_sweep(config, tmp_path, whole):
     places = shards(config, tmp_path, 5)
-    rows = [len(read_journal(place).rows) for place in places]
+    rows = [len(Stored.read(place).rows) for place in places]
     assert sum(rows) == 24
     assert max(rows) - min(rows) <= 1
     before = [(place / "trials.journal").read_bytes() for place in places]
@@ -121,7 +121,7 @@ def test_twins_are_merged_and_trials_that_ended_otherwise_are_refused(config, tm
     shutil.copytree(tmp_path / "whole", tmp_path / "copy")
     assert merged(tmp_path / "whole", tmp_path / "copy", out=tmp_path / "twins").code == 0
     assert tables(tmp_path / "twins") == tables(tmp_path / "same") == whole
-    stored = read_journal(tmp_path / "copy")
+    stored = Stored.read(tmp_path / "copy")
     rows = list(stored)
     wrong = rows[7]._replace(steps=rows[7].steps + 1)
     (tmp_path / "copy" / "trials.journal").write_bytes(b"".join(map(encode, [*rows[:7], wrong, *rows[8:]])))
@@ -246,6 +246,6 @@ def test_of_several_trials_that_ended_differently_the_first_is_told_with_its_pla
         (tmp_path / name).mkdir()
         rows = [TrialRow("00", trial, "stopped", steps, 9, True, 0.1) for trial, steps in enumerate(counts)]
         write_journal(tmp_path / name, rows)
-        parts.append((name, read_journal(tmp_path / name)))
+        parts.append((name, Stored.read(tmp_path / name)))
     with pytest.raises(ConfigError, match="trial 0 of cell 00 has 5 steps and 9 observations in a, but 6 and 9 in b"):
-        merged_rows(parts)
+        Stored.merged(parts)

@@ -9,7 +9,7 @@ from scipy import stats
 from sweeps import call, refusal
 
 import cascadebai_cli as cb
-from cascadebai_cli.analysis.cells import wide_table, with_moments
+from cascadebai_cli.analysis.cells import Cells
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.engines.stacks import PairedOutcomes, RandomStack
 from cascadebai_cli.running.worker import run_trial
@@ -270,7 +270,7 @@ def test_python_gives_what_is_recorded(tmp_path):
 def test_a_figure_shows_how_often_the_present_answer_is_right(tmp_path):
     out = swept(written(tmp_path, "", RACES), "out")
     results = load_results(out)
-    points = with_moments(wide_table([results]), [results])
+    points = Cells.of([results]).with_moments().table
     traces = pd.read_csv(out / "traces.csv")
     for row in points.to_dict("records"):
         of_cell = traces[traces["cell_id"] == row["cell_id"]]

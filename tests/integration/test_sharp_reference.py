@@ -7,8 +7,7 @@ from sweeps import ROOT
 
 from cascadebai_cli.analysis.bounds import with_factor
 from cascadebai_cli.store.columns import SUMMARY_CSV
-from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.store.trials import read_summary, read_table
 from cascadebai_cli.study.config import read_study
 from experiments.reference_tables import SHARP
 

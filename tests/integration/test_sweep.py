@@ -21,9 +21,9 @@ from sweeps import call, finished, refusal, start, sweep, tables, write_config
 import cascadebai_cli as cb
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running import worker
-from cascadebai_cli.store.journal import read_journal
+from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.manifest import Earlier
-from cascadebai_cli.store.summary import summary_text
+from cascadebai_cli.store.trials import summary_text
 from cascadebai_cli.workflows.sweep import Request
 
 LONG = """\
@@ -46,7 +46,7 @@ def expected(config, tmp_path):
 
 
 def rows_of(directory: Path) -> set[tuple[str, int, int, int]]:
-    stored = read_journal(directory)
+    stored = Stored.read(directory)
     assert stored.damaged == 0
     return {
         (stored.cell_ids[row["cell"]], int(row["trial"]), int(row["steps"]), int(row["observations"]))
@@ -287,7 +287,7 @@ def test_two_sweeps_started_together_on_one_directory_make_one_result(long_run, 
 
 
 def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path):
-    from cascadebai_cli.store.lock import only_writer
+    from cascadebai_cli.store.files import only_writer
 
     with only_writer(tmp_path / "out"):
         result = sweep(config, tmp_path / "out")

@@ -18,7 +18,7 @@ import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import ENGINES, EngineName
 from cascadebai_cli.learners.own import own_hash, own_object
 from cascadebai_cli.running.worker import trial_seed
-from cascadebai_cli.workflows.verify import evenly, load_baseline, watched
+from cascadebai_cli.workflows.verify import Baseline, evenly
 
 CONFIG = """\
 study: small
@@ -410,17 +410,17 @@ def test_nobody_is_left_to_run(more: tuple[str, ...], told: str, stranger: Path)
 
 
 def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> None:
-    found = load_baseline(reference / "small", Path())
-    assert watched(found) == [0, 1, 2, 3, 4, 5]
+    found = Baseline.load(reference / "small", Path())
+    assert found.watched == [0, 1, 2, 3, 4, 5]
     less = replace(found, rows={position: found.rows[position] for position in (0, 2, 3)})
-    assert watched(less) == [0, 2, 3]
+    assert less.watched == [0, 2, 3]
 
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = load_baseline(reference / "small", Path())
+    found = Baseline.load(reference / "small", Path())
     engines = {"skip-ahead": replace(ENGINES["skip-ahead"], verified=4_000)}
     monkeypatch.setattr("cascadebai_cli.study.cells.ENGINES", engines)
-    assert watched(found) == [1, 2]
+    assert found.watched == [1, 2]
 
 
 def test_every_engine_that_a_config_may_name_has_a_record() -> None:

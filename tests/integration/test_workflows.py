@@ -16,7 +16,7 @@ from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
-from cascadebai_cli.workflows.sweep import Given, Request, missing, only_tables, sweep
+from cascadebai_cli.workflows.sweep import Given, Request, sweep
 from cascadebai_cli.workflows.tables import bounds, fit
 from cascadebai_cli.workflows.verify import verify
 
@@ -57,7 +57,7 @@ def silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 
 def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Request) -> None:
-    before = missing(request_)
+    before = request_.missing()
     assert [trials for _, trials, _ in before.cells] == [6] * 7
     assert (before.of_cells, before.wanted, before.seconds) == (7, 42, None)
     notes = Notes()
@@ -65,14 +65,14 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
     assert (done.directory, done.missing) == (request_.out, 0)
     assert (notes.lines[0], notes.lines[-1]) == ("0 of 42", "42 of 42")
     assert (notes.warnings, notes.remarks) == ([], [])
-    assert missing(request_).cells == ()
-    assert only_tables(request_) == done
+    assert request_.missing().cells == ()
+    assert request_.only_tables() == done
 
 
 def test_a_sweep_remarks_on_what_is_there(request_: Request) -> None:
     sweep(request_.sweep(), backend=HERE)
     more, notes = Request(request_.config, request_.out, given=Given(trials=8)), Notes()
-    seconds = missing(more).seconds
+    seconds = more.missing().seconds
     assert seconds is not None
     assert seconds > 0
     sweep(more.sweep(), backend=HERE, watch=notes)
@@ -89,7 +89,7 @@ def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: P
     assert fitted.whole
     assert plot([directory], out=tmp_path / "f.svg").files == (tmp_path / "f.svg",)
     page = report([directory], out=tmp_path / "page.html", title="A page")
-    assert "<h1>A page</h1>" in page.file.read_text()
+    assert "<h1>A page</h1>" in page.files[0].read_text()
     (bounded,) = bounds(request_.config, results=directory).tables
     assert len(bounded.rows) == len(bounded.printed.rows) == 7
     assert bounded.rows["n"].eq(6).all()
@@ -136,4 +136,4 @@ def test_what_is_wrong_is_raised(request_: Request) -> None:
     with pytest.raises(ConfigError, match="no cell has K 9"):
         run(request_.config, Choice(K=9))
     with pytest.raises(ConfigError, match=r"holds no trials\.journal"):
-        only_tables(request_)
+        request_.only_tables()

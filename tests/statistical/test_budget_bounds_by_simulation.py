@@ -8,7 +8,7 @@ from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.model.problem import Instance, divergence
-from cascadebai_cli.store.trials import binomial_interval
+from cascadebai_cli.store.summary import binomial_interval
 from cascadebai_cli.theory.budget import ERRORS
 
 TRIALS, LEVEL = 400, 0.9999

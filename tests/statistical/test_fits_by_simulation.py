@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from synthetic import scaling_config, summary_of, trials_of, write_results
 
-from cascadebai_cli.analysis.claims import claims_of, ratio_ends
+from cascadebai_cli.analysis.claims import Ends, claims_of
 from cascadebai_cli.analysis.curves import Means, fit_scaling
-from cascadebai_cli.analysis.ratios import Mean, ratio_of_means
+from cascadebai_cli.analysis.fits import Mean, ratio_of_means
 from cascadebai_cli.analysis.results import load_results
 
 K = np.arange(20.0, 61.0)
@@ -124,7 +124,7 @@ def test_some_of_80_ratios_is_beyond_a_bound_by_chance_in_5_per_cent_at_most() -
             steps = rng.normal(size, size / 50, (80, TRIALS))
             numbers = {"mean_steps": steps.mean(axis=1), "se_steps": steps.std(axis=1, ddof=1) / TRIALS**0.5}
             parts.append(pd.DataFrame({**settings, "learner": name, **numbers}))
-        ours += bool((ratio_ends(pd.concat(parts), "other", "main").low > 2).any())
+        ours += bool((Ends.of(pd.concat(parts), "other", "main").low > 2).any())
         others, mains = ([Mean(*row, TRIALS) for row in part[list(numbers)].to_numpy().tolist()] for part in parts)
         twin += any(ratio_of_means(a, b).low > 2 for a, b in zip(others, mains, strict=True))
     assert stats.binomtest(ours, rounds, 0.05, "greater").pvalue > ALARM

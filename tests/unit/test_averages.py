@@ -15,7 +15,7 @@ from synthetic import Cell, scaling_config, write_results
 from cascadebai_cli.analysis.cells import averaged, cells_with, with_names_apart
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.trials import mean_interval, positive_mean_interval
+from cascadebai_cli.store.summary import mean_interval
 from cascadebai_cli.study.plot import alike
 
 FACTORS = [1.0, 2.0, 6.0]
@@ -147,10 +147,10 @@ def test_an_interval_of_two_draws_holds_only_what_steps_can_be_and_is_said_to_te
 
 def test_the_interval_on_a_log_scale_is_the_usual_one_where_means_are_alike() -> None:
     values = np.array([1000.0, 1010.0, 1005.0, 1003.0, 998.0])
-    usual, ours = mean_interval(values), positive_mean_interval(values)
+    usual, ours = mean_interval(values), mean_interval(values, positive=True)
     np.testing.assert_allclose([ours.low, ours.high], [usual.low, usual.high], rtol=1e-4)
-    assert positive_mean_interval(np.array([5.0, 5.0]))[3:] == (5.0, 5.0)
-    assert np.isnan(positive_mean_interval(np.array([5.0])).low)
+    assert mean_interval(np.array([5.0, 5.0]), positive=True)[3:] == (5.0, 5.0)
+    assert np.isnan(mean_interval(np.array([5.0]), positive=True).low)
 
 
 def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
 
 def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--where Q: there is no such column; "):
-        cells_with(study(tmp_path).summary, {"Q": ["1"]})
+        cells_with(study(tmp_path).summary, ["Q=1"])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sweeps import call, rows_in, sweep
 
-from cascadebai_cli.analysis.ratios import falls_below
+from cascadebai_cli.analysis.fits import falls_below
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import study_table
 from cascadebai_cli.study.config import load_study

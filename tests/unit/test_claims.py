@@ -12,7 +12,7 @@ import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
 from cascadebai_cli.analysis.claims import _SENTENCES, Claim, _noise, claims_of
-from cascadebai_cli.analysis.ratios import CLOSE
+from cascadebai_cli.analysis.fits import CLOSE
 from cascadebai_cli.analysis.results import load_results
 
 CAP = 10**6

@@ -17,7 +17,7 @@ from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import load_yaml, read_value
 from cascadebai_cli.study.learners import LEARNER_OPTIONS, options_of
 from cascadebai_cli.study.study import Study
-from cascadebai_cli.workflows.init import config_schema
+from cascadebai_cli.workflows.init import SCHEMAS
 
 EDITOR = "# yaml-language-server: $schema=../docs/config.schema.json\n"
 CONFIGS = sorted(path for path in (ROOT / "configs").glob("*.yaml") if path.stem != "figure3")
@@ -149,8 +149,8 @@ ONLY_THE_VALIDATOR_SEES = [
 @cache
 def schema() -> Draft202012Validator:
     """The schema, which is one."""
-    Draft202012Validator.check_schema(config_schema())
-    return Draft202012Validator(config_schema())
+    Draft202012Validator.check_schema(SCHEMAS["config"]())
+    return Draft202012Validator(SCHEMAS["config"]())
 
 
 def judged(path: Path) -> tuple[bool, bool]:
@@ -221,9 +221,9 @@ def test_every_example_is_taken_by_its_key() -> None:
     for name, key in (pair for model in all_models() for pair in keys(model)):
         for text in key.examples or ():
             assert read_value(text) is not None or text == "none", name
-    properties = config_schema()["properties"]
+    properties = SCHEMAS["config"]()["properties"]
     for name, key in properties.items():
-        judge = Draft202012Validator({**config_schema(), "required": [], "properties": {name: key}})
+        judge = Draft202012Validator({**SCHEMAS["config"](), "required": [], "properties": {name: key}})
         for example in key.get("examples", ()):
             assert judge.is_valid({name: example}), (name, example)
 

@@ -12,9 +12,6 @@ from cascadebai_cli.analysis.claims import (
     Ends,
     Verdict,
     claims_of,
-    ratio_ends,
-    verdict_between,
-    verdict_within,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.summary import summarise
@@ -39,7 +36,7 @@ def reduced(results: StudyResults, artefact: Artefact) -> StudyResults:
         status=rows["status"].mask(over, "capped"),
         correct=rows["correct"].mask(over),
     )
-    return replace(results, summary=summarise(rows))
+    return replace(results, summary=summarise([rows]))
 
 
 @pytest.mark.parametrize("artefact", ARTEFACTS, ids=lambda one: one.name)
@@ -62,28 +59,28 @@ def cells(**changes: Any) -> pd.DataFrame:
 
 
 def test_a_capped_mean_bounds_a_ratio_on_one_side() -> None:
-    low, high = (end[0] for end in ratio_ends(cells(), "other", "main"))
+    low, high = (end[0] for end in Ends.of(cells(), "other", "main"))
     assert 1.15 < low < 1.2 < high < 1.25
-    assert ratio_ends(cells(other={"n_capped": 1}), "other", "main").high[0] == np.inf
-    assert ratio_ends(cells(other={"n_capped": 1}), "other", "main").low[0] == low
-    assert ratio_ends(cells(main={"n_capped": 1}), "other", "main").low[0] == 0
-    single = ratio_ends(cells(main={"n": 1, "se_steps": np.nan}), "other", "main")
+    assert Ends.of(cells(other={"n_capped": 1}), "other", "main").high[0] == np.inf
+    assert Ends.of(cells(other={"n_capped": 1}), "other", "main").low[0] == low
+    assert Ends.of(cells(main={"n_capped": 1}), "other", "main").low[0] == 0
+    single = Ends.of(cells(main={"n": 1, "se_steps": np.nan}), "other", "main")
     assert (single.low[0], single.high[0]) == (0, np.inf)
 
 
 def test_with_many_settings_each_interval_is_wider_so_that_all_hold_at_once() -> None:
     many = pd.concat([cells().assign(K=K) for K in range(2, 82)])
-    one, all_of_80 = (ratio_ends(table, "other", "main") for table in (cells(), many))
+    one, all_of_80 = (Ends.of(table, "other", "main") for table in (cells(), many))
     assert all_of_80.low[0] < one.low[0]
     assert all_of_80.high[0] > one.high[0]
-    assert ratio_ends(cells(), "other", "main", learners=80).low[0] == pytest.approx(all_of_80.low[0])
+    assert Ends.of(cells(), "other", "main", learners=80).low[0] == pytest.approx(all_of_80.low[0])
 
 
 def test_a_verdict_stands_where_it_is_the_same_at_both_ends() -> None:
     ends = Ends(pd.Series([1.0, 2.0]), pd.Series([1.2, np.inf]))
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == Verdict.HOLDS
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).all())) == Verdict.FAILS
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.1).all())) == Verdict.UNDECIDED
-    assert verdict_within(ends, 0.5, 3) == Verdict.UNDECIDED
-    assert verdict_within(ends, 0.5, np.inf) == Verdict.HOLDS
-    assert verdict_within(ends, 2.5, np.inf) == Verdict.FAILS
+    assert ends.verdict(lambda ratio: bool((ratio > 1.5).any())) == Verdict.HOLDS
+    assert ends.verdict(lambda ratio: bool((ratio > 1.5).all())) == Verdict.FAILS
+    assert ends.verdict(lambda ratio: bool((ratio > 1.1).all())) == Verdict.UNDECIDED
+    assert ends.within(0.5, 3) == Verdict.UNDECIDED
+    assert ends.within(0.5, np.inf) == Verdict.HOLDS
+    assert ends.within(2.5, np.inf) == Verdict.FAILS

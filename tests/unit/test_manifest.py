@@ -8,7 +8,7 @@ from sweeps import CONFIG
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import Earlier, Manifest, new_manifest, read_manifest, refuse_mixing, write_manifest
+from cascadebai_cli.store.manifest import Earlier, Manifest
 from cascadebai_cli.study.config import load_study
 
 
@@ -16,12 +16,12 @@ def manifest_of(folder, text):
     path = folder / "study.yaml"
     path.write_text(text)
     study = load_study(path)
-    return new_manifest(study.model_dump(mode="json"), study.seed, study.cells)
+    return Manifest.new(study.model_dump(mode="json"), study.seed, study.cells)
 
 
 def mixed(folder, before, after):
     old, new = manifest_of(folder, before), manifest_of(folder, after)
-    refuse_mixing(folder, old, new, list(old.cells))
+    new.refuse_mixing(folder, old, list(old.cells))
     return old, new
 
 
@@ -89,7 +89,7 @@ def test_a_manifest_from_before_gaps_were_kept_differs_in_nothing_for_that(tmp_p
     old = manifest_of(tmp_path, BASE)
     assert all(content.pop("gap") > 0 for content in old.cells.values())
     with pytest.raises(ConfigError) as error:
-        refuse_mixing(tmp_path, old, new, list(old.cells))
+        new.refuse_mixing(tmp_path, old, list(old.cells))
     assert "config: max_steps is none there and 7 here; use" in str(error.value)
 
 
@@ -100,10 +100,10 @@ def test_an_option_that_is_called_as_a_key_of_the_cell_is_none_to_older_manifest
     )
     assert {content.pop("order of the learner") for content in old.cells.values()} == {"L"}
     with pytest.raises(ConfigError) as error:
-        refuse_mixing(tmp_path, old, new, list(old.cells))
+        new.refuse_mixing(tmp_path, old, list(old.cells))
     assert "config: sigma is 0.5 there and 1.0 here; use" in str(error.value)
     with pytest.raises(ConfigError, match="config: CascadeBAI has other options than there; use"):
-        refuse_mixing(tmp_path, old, order, list(old.cells))
+        order.refuse_mixing(tmp_path, old, list(old.cells))
 
 
 def test_changed_content_of_a_data_file_is_refused(tmp_path):
@@ -112,7 +112,7 @@ def test_changed_content_of_a_data_file_is_refused(tmp_path):
     old = manifest_of(tmp_path, text)
     (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.4\nc,0.1\n")
     with pytest.raises(ConfigError, match=r"the content of the data file rates\.csv has changed;"):
-        refuse_mixing(tmp_path, old, manifest_of(tmp_path, text), list(old.cells))
+        manifest_of(tmp_path, text).refuse_mixing(tmp_path, old, list(old.cells))
 
 
 def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
@@ -128,13 +128,13 @@ def test_rows_of_another_engine_version_are_refused(tmp_path):
     (here,) = new.engine_version.values()
     old = new.model_copy(update={"engine_version": {"skip-ahead": 0}})
     with pytest.raises(ConfigError, match=f"engine skip-ahead has version 0 there and {here} here"):
-        refuse_mixing(tmp_path, old, new, list(old.cells))
+        new.refuse_mixing(tmp_path, old, list(old.cells))
 
 
 def test_rows_of_an_engine_outlive_a_new_version_of_another(tmp_path):
     new = manifest_of(tmp_path, BASE)
     old = new.model_copy(update={"engine_version": {**new.engine_version, "lockstep": 0}})
-    refuse_mixing(tmp_path, old, new, list(old.cells))
+    new.refuse_mixing(tmp_path, old, list(old.cells))
 
 
 def test_rows_of_another_rule_are_refused(tmp_path):
@@ -143,7 +143,7 @@ def test_rows_of_another_rule_are_refused(tmp_path):
     older = {cell: {k: v for k, v in what.items() if k != "rule_version"} for cell, what in new.cells.items()}
     old = new.model_copy(update={"cells": older})
     with pytest.raises(ConfigError, match="trials of another config: rule_version is 1 there and 2 here;"):
-        refuse_mixing(tmp_path, old, new, list(old.cells))
+        new.refuse_mixing(tmp_path, old, list(old.cells))
     assert all("rule_version" not in cell for cell in manifest_of(tmp_path, BASE).cells.values())
 
 
@@ -159,21 +159,21 @@ def test_pulls_that_repeat_an_item_go_into_a_sweep_of_semi_bandit_feedback(tmp_p
 
 def test_a_directory_without_rows_takes_any_config(tmp_path):
     old, new = manifest_of(tmp_path, BASE), manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6"))
-    refuse_mixing(tmp_path, old, new, [])
+    new.refuse_mixing(tmp_path, old, [])
     with pytest.raises(ConfigError, match="seed is 5 there and 6 here"):
-        refuse_mixing(tmp_path, old, new, list(old.cells))
+        new.refuse_mixing(tmp_path, old, list(old.cells))
 
 
 def test_rows_without_a_manifest_are_refused(tmp_path):
     new = manifest_of(tmp_path, BASE)
     with pytest.raises(ConfigError, match=r"holds trials but no manifest\.json"):
-        refuse_mixing(tmp_path, None, new, list(new.cells))
+        new.refuse_mixing(tmp_path, None, list(new.cells))
 
 
 def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     manifest = manifest_of(tmp_path, BASE)
-    write_manifest(tmp_path, manifest)
-    assert read_manifest(tmp_path) == manifest
+    manifest.write(tmp_path)
+    assert Manifest.read(tmp_path) == manifest
     assert list(json.loads((tmp_path / "manifest.json").read_text())) == [
         *("config", "config_hash", "seed", "engine_version", "versions", "git", "machine"),
         *("start", "end", "complete", "rows_sha256", "tables", "cells", "parts"),
@@ -187,7 +187,7 @@ def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
     assert Earlier(tmp_path).manifest is None
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"manifest\.json: .*; sweep into another directory"):
-        read_manifest(tmp_path)
+        Manifest.read(tmp_path)
     with pytest.raises(
         ConfigError, match=r"manifest\.json is damaged, or is not the manifest of a sweep; nothing in .* is touched"
     ):
@@ -197,10 +197,10 @@ def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
 def test_a_manifest_that_was_read_earlier_is_known_to_have_changed(tmp_path):
     before = Earlier(tmp_path)
     assert before.is_current
-    write_manifest(tmp_path, manifest_of(tmp_path, BASE))
+    manifest_of(tmp_path, BASE).write(tmp_path)
     assert not before.is_current
     after = Earlier(tmp_path)
-    assert after.manifest == read_manifest(tmp_path)
+    assert after.manifest == Manifest.read(tmp_path)
     assert after.is_current
-    write_manifest(tmp_path, manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6")))
+    manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6")).write(tmp_path)
     assert not after.is_current

@@ -18,7 +18,7 @@ from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES, Pace
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.trials import mean_interval
+from cascadebai_cli.store.summary import mean_interval
 
 HARD = np.array([1e12])
 

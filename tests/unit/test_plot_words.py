@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import mistakes
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.workflows.plot import Plotted
+from cascadebai_cli.workflows.plot import Written
 
 CONFIG = """\
 seed: 1
@@ -70,9 +70,9 @@ OPTIONS = (
 def test_every_key_is_an_option_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[dict[str, Any]] = []
 
-    def drawn(*_: object, words: dict[str, Any], **__: object) -> Plotted:
+    def drawn(*_: object, words: dict[str, Any], **__: object) -> Written:
         taken.append(words)
-        return Plotted((), True)
+        return Written((), True)
 
     monkeypatch.setattr("cascadebai_cli.workflows.plot.plot", drawn)
     call("plot", "results", *OPTIONS.split())

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_table
+from cascadebai_cli.analysis.fits import Mean, ratio_of_means, ratios_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import study_table
 

@@ -11,7 +11,7 @@ import pytest
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.files import write_atomically
-from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal, write_journal
+from cascadebai_cli.store.journal import JOURNAL, Journal, Stored, decode, encode, write_journal
 from cascadebai_cli.version import __version__
 
 ROWS = [
@@ -22,7 +22,7 @@ ROWS = [
 
 
 def write(directory, rows):
-    with closing(Journal(directory, read_journal(directory))) as journal:
+    with closing(Journal(directory, Stored.read(directory))) as journal:
         journal.append(rows)
     return journal.stored
 
@@ -37,7 +37,7 @@ def test_lines_read_back_as_written():
 
 def test_rows_of_a_journal_are_kept_with_all_their_values(tmp_path):
     write(tmp_path, ROWS)
-    stored = read_journal(tmp_path)
+    stored = Stored.read(tmp_path)
     assert stored.rows["steps"].tolist() == [12345678901, 10, 7]
     assert stored.rows["observations"].tolist() == [99, 20, 8]
     assert stored.rows["status"].tolist() == [0, 1, 0]
@@ -46,7 +46,7 @@ def test_rows_of_a_journal_are_kept_with_all_their_values(tmp_path):
 
 
 def test_a_directory_without_journal_holds_nothing(tmp_path):
-    stored = read_journal(tmp_path)
+    stored = Stored.read(tmp_path)
     assert len(stored.rows) == stored.size == stored.damaged == 0
     assert stored.missing("any", 3).tolist() == [0, 1, 2]
 
@@ -58,7 +58,7 @@ def test_cut_at_any_byte_every_complete_row_and_no_other_is_read_and_more_can_fo
     ends = np.cumsum([len(line) for line in lines])
     for cut in range(len(whole) + 1):
         (tmp_path / JOURNAL).write_bytes(whole[:cut])
-        stored = read_journal(tmp_path)
+        stored = Stored.read(tmp_path)
         complete = int((ends <= cut).sum())
         assert keys(stored) == [(row.cell_id, row.trial) for row in ROWS[:complete]], cut
         write(tmp_path, ROWS[complete:])
@@ -73,7 +73,7 @@ def test_a_damaged_line_is_left_out_and_counted(tmp_path, damage):
             continue
         broken = lines[1][:place] + damage + lines[1][place + 1 :]
         (tmp_path / JOURNAL).write_bytes(lines[0] + broken + lines[2])
-        stored = read_journal(tmp_path)
+        stored = Stored.read(tmp_path)
         assert keys(stored) == [("00112233445566aa", 0), ("ffeeddccbbaa0011", 0)]
         assert stored.damaged >= 1
 
@@ -92,7 +92,7 @@ def test_a_damaged_line_is_left_out_and_counted(tmp_path, damage):
 def test_what_no_sweep_writes_is_damage_whatever_its_checksum(tmp_path, text):
     line = f"{text},{crc32(text.encode()):08x}\n".encode()
     (tmp_path / JOURNAL).write_bytes(encode(ROWS[0]) + line)
-    stored = read_journal(tmp_path)
+    stored = Stored.read(tmp_path)
     assert keys(stored) == [("00112233445566aa", 0)]
     assert stored.damaged == 1
 
@@ -125,7 +125,7 @@ def test_columns_of_a_newer_version_are_named_and_nothing_is_cut_off(tmp_path, e
     content = encode(ROWS[0]) + newer[0] + b"damage\n" + newer[1] + ending
     (tmp_path / JOURNAL).write_bytes(content)
     with pytest.raises(ConfigError) as error:
-        read_journal(tmp_path)
+        Stored.read(tmp_path)
     assert str(error.value) == (
         f"{tmp_path / JOURNAL}: cascadebai {__version__} does not know column pages and column dwell, which it "
         "could not keep; use the newer version that wrote this file, or another directory"
@@ -136,13 +136,13 @@ def test_columns_of_a_newer_version_are_named_and_nothing_is_cut_off(tmp_path, e
 @pytest.mark.parametrize("further", ["7", "=7", "9=7", "a b=7", ""])
 def test_further_values_without_a_name_are_damage(tmp_path, further):
     (tmp_path / JOURNAL).write_bytes(encode(ROWS[0]) + line_of(f"00112233445566aa,3,stopped,5,6,1,0.1,,{further}"))
-    stored = read_journal(tmp_path)
+    stored = Stored.read(tmp_path)
     assert (keys(stored), stored.damaged) == ([("00112233445566aa", 0)], 1)
 
 
 def test_a_trial_written_twice_counts_once(tmp_path):
     write(tmp_path, [ROWS[2], ROWS[0], ROWS[2], ROWS[1], ROWS[0]])
-    stored = read_journal(tmp_path)
+    stored = Stored.read(tmp_path)
     assert sorted(keys(stored)) == [(row.cell_id, row.trial) for row in ROWS]
 
 
@@ -150,7 +150,7 @@ def test_a_trial_written_twice_counts_once(tmp_path):
 def test_what_was_added_is_known_as_if_the_journal_were_read_again(tmp_path, torn):
     (tmp_path / JOURNAL).write_bytes(encode(ROWS[1]) + torn)
     for rows in ([ROWS[2], ROWS[0]], [], [ROWS[2], ROWS[2]._replace(trial=4)]):
-        known, again = write(tmp_path, rows), read_journal(tmp_path)
+        known, again = write(tmp_path, rows), Stored.read(tmp_path)
         assert (known.cell_ids, known.damaged, known.size) == (again.cell_ids, again.damaged, again.size)
         assert known.rows.tolist() == again.rows.tolist()
 
@@ -158,22 +158,22 @@ def test_what_was_added_is_known_as_if_the_journal_were_read_again(tmp_path, tor
 def test_rows_of_a_cell_are_left_out_of_a_journal_that_is_written_anew(tmp_path):
     stored = write(tmp_path, [*ROWS, ROWS[2]._replace(trial=3)])
     write_journal(tmp_path, stored.without({ROWS[0].cell_id, "a cell without rows"}))
-    assert keys(read_journal(tmp_path)) == [(ROWS[2].cell_id, 0), (ROWS[2].cell_id, 3)]
-    assert write_journal(tmp_path, stored.without({ROWS[2].cell_id})) == read_journal(tmp_path).size
-    assert keys(read_journal(tmp_path)) == keys(stored)[:2]
+    assert keys(Stored.read(tmp_path)) == [(ROWS[2].cell_id, 0), (ROWS[2].cell_id, 3)]
+    assert write_journal(tmp_path, stored.without({ROWS[2].cell_id})) == Stored.read(tmp_path).size
+    assert keys(Stored.read(tmp_path)) == keys(stored)[:2]
 
 
 def test_missing_trials_are_those_below_the_number_asked_for(tmp_path):
     cell = ROWS[0].cell_id
     write(tmp_path, [ROWS[0]._replace(trial=trial) for trial in (4, 0, 2, 9)])
-    assert read_journal(tmp_path).missing(cell, 6).tolist() == [1, 3, 5]
-    assert read_journal(tmp_path).missing("ffeeddccbbaa0011", 2).tolist() == [0, 1]
+    assert Stored.read(tmp_path).missing(cell, 6).tolist() == [1, 3, 5]
+    assert Stored.read(tmp_path).missing("ffeeddccbbaa0011", 2).tolist() == [0, 1]
 
 
 def test_a_full_disk_in_the_middle_of_a_row_is_an_error_and_leaves_no_half_row(tmp_path, monkeypatch):
     write(tmp_path, ROWS[:1])
     before = (tmp_path / JOURNAL).read_bytes()
-    journal = Journal(tmp_path, read_journal(tmp_path))
+    journal = Journal(tmp_path, Stored.read(tmp_path))
     real, calls = os.write, []
 
     def full(handle, data):
@@ -186,7 +186,7 @@ def test_a_full_disk_in_the_middle_of_a_row_is_an_error_and_leaves_no_half_row(t
     with pytest.raises(CascadeError, match=r"cannot write to .*trials\.journal: No space left on device"):
         journal.append(ROWS[1:])
     journal.close()
-    assert keys(journal.stored) == keys(read_journal(tmp_path))
+    assert keys(journal.stored) == keys(Stored.read(tmp_path))
     assert len(calls) == 2
     assert (tmp_path / JOURNAL).read_bytes() == before
 

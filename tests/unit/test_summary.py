@@ -9,8 +9,8 @@ from scipy import stats
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import SUMMARY_CSV, TABLES, TRIALS_CSV
-from cascadebai_cli.store.summary import summarise, summarise_file
-from cascadebai_cli.store.trials import binomial_interval, t_quantile
+from cascadebai_cli.store.summary import binomial_interval, summarise, t_quantile
+from cascadebai_cli.store.trials import read_trials
 
 
 def trials_of(cell_id, steps, correct=None, capped=0):
@@ -38,7 +38,7 @@ def trials_of(cell_id, steps, correct=None, capped=0):
 
 
 def only(table):
-    summary = summarise(table)
+    summary = summarise([table])
     assert list(summary.columns) == TABLES[SUMMARY_CSV].names()
     assert len(summary) == 1
     return summary.iloc[0]
@@ -80,7 +80,7 @@ def test_where_every_trial_was_capped_the_error_rate_is_unknown():
 
 def test_cells_stay_in_the_order_of_the_table():
     table = pd.concat([trials_of("z", [1, 2]), trials_of("a", [3, 4])])
-    assert summarise(table)["cell_id"].tolist() == ["z", "a"]
+    assert summarise([table])["cell_id"].tolist() == ["z", "a"]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 100])
@@ -89,17 +89,17 @@ def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path, 
     table = pd.concat([*cells, trials_of("x", [2])])
     path = tmp_path / "trials.csv"
     table.to_csv(path, index=False)
-    again = summarise_file(path, chunk)
+    again = summarise(read_trials(path, chunk))
     assert again["cell_id"].tolist() == ["0012e45678901234", "1234567890123456", "x"]
     assert again["learner"].tolist() == ["NA", "NA", "NA"]
-    pd.testing.assert_frame_equal(again, summarise(table), check_dtype=False)
+    pd.testing.assert_frame_equal(again, summarise([table]), check_dtype=False)
 
 
 def test_a_table_without_rows_has_no_cells(tmp_path):
     path = tmp_path / "trials.csv"
     trials_of("c", [1]).iloc[:0].to_csv(path, index=False)
-    assert list(summarise_file(path).columns) == TABLES[SUMMARY_CSV].names()
-    assert len(summarise_file(path)) == 0
+    assert list(summarise(read_trials(path)).columns) == TABLES[SUMMARY_CSV].names()
+    assert len(summarise(read_trials(path))) == 0
 
 
 @pytest.mark.parametrize(("wrong", "n"), [(0, 1), (0, 20), (1, 20), (7, 20), (20, 20), (3, 1000)])
@@ -141,7 +141,7 @@ def test_a_damaged_file(tmp_path, content, told):
     row = content if isinstance(content, bytes) else f"{','.join(TABLES[TRIALS_CSV].names())}\n{content}\n".encode()
     (tmp_path / "trials.csv").write_bytes(row)
     with pytest.raises(ConfigError, match=re.escape(f"trials.csv{told}")):
-        summarise_file(tmp_path / "trials.csv")
+        summarise(read_trials(tmp_path / "trials.csv"))
 
 
 def test_two_trials_have_an_interval():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
-from cascadebai_cli.analysis.fits import unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import study_table
 from cascadebai_cli.text import Table, coefficient, difference
@@ -69,7 +68,7 @@ def test_each_tolerance_has_a_fit_of_its_own(tmp_path: Path) -> None:
 
 def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
     results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30])))
-    assert unfitted(results, allow_capped=True) == [
+    assert results.unfitted(allow_capped=True) == [
         "setting 1, CascadeBAI: no fit: it takes 3 values of K, not 2; add some to the config, "
         "or run its sweep to the end"
     ]

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from cascadebai_cli.store.journal import ROW
-from cascadebai_cli.store.trials import relative_half_width, wanted
+from cascadebai_cli.store.summary import relative_half_width, wanted
 from cascadebai_cli.study.fields import Enough
 
 
