@@ -30,6 +30,8 @@ _MOST_PAGES = 100_000
 """Most pages of one call, in which no other process can write."""
 _POINTS = 60
 """Points of a curve."""
+_SAMPLE = 5_000
+"""Pages from which it is told how many would have two clicks."""
 
 
 class Page(NamedTuple):
@@ -50,14 +52,14 @@ class Told(NamedTuple):
     Attributes:
         page: its number, or its name in files.
         clicked, skipped: what was clicked, and of what it is said that it was not: names of items, positions from 1, or
-            pairs of both.
-        silent: items of the test of which a file says nothing on any page, so that this page may not show them.
+            pairs of both. If there is a list of the latter, each item that counts is in one of the two.
+        of_all: whether items that the page does not show may be said not to be clicked.
     """
 
     page: Any
     clicked: Any
-    skipped: Sequence[Any] = ()
-    silent: frozenset[str] = frozenset()
+    skipped: Sequence[Any] | None = None
+    of_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Status:
 
     Attributes:
         done: whether it is over: at one moment, in the order in which pages were told, the answer was sure enough.
-        answer: names of the best `K` items at that moment, or as they are now; the best first.
+        answer: names of the best `K` items at that moment, the best first; `None` if the test is not over.
+        best: the answer or, before there is one, the best `K` items as they are now.
         items: one entry for each item, in descending order of rate.
         asked, told, open: number of pages that were given out, that were told, and the difference.
         late: number of pages that were told after the test was over; they do not change the answer.
@@ -98,7 +101,8 @@ class Status:
     """
 
     done: bool
-    answer: tuple[str, ...]
+    answer: tuple[str, ...] | None
+    best: tuple[str, ...]
     items: tuple[ItemStatus, ...]
     asked: int
     told: int
@@ -178,8 +182,14 @@ class Live:
         return self
 
     def close(self) -> None:
-        """Close the file; what was told is there already."""
+        """Close the file; what was told is there already. A `with` block does this at its end."""
         self._state.close()
+
+    def __enter__(self) -> "Live":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def ask(self, n: int = 1) -> list[Page]:
         """Return the next pages to show.
@@ -244,8 +254,13 @@ class Live:
             return self._state.stop() is not None
 
     @property
-    def answer(self) -> tuple[str, ...]:
-        """Names of the best `K` items, the best first: those with which the test ended, or as they are now."""
+    def answer(self) -> tuple[str, ...] | None:
+        """Names of the `K` items with which the test ended, the best first; `None` if it is not over."""
+        return self.best if self.done else None
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The answer or, before there is one, the names of the best `K` items as they are now."""
         with self._state.reading():
             return self._names(self._best())
 
@@ -256,12 +271,13 @@ class Live:
             T, S = self._state.counts()
             asked, told = self._state.numbers()
             several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
-            pairs = 0.0 if in_order or several else expected_pairs(*self._state.history(self.terms.page_size))
+            pairs = 0.0 if in_order or several else self._expected_pairs(told)
             found = findings(self._state.looks(), self.terms.items, several, in_order, pairs)
             best, stop = self._best(), self._state.stop()
         inside = np.isin(np.arange(len(T)), best)
         return Status(
             stop is not None,
+            self._names(best) if stop else None,
             self._names(best),
             self._items(T, S),
             asked,
@@ -291,6 +307,11 @@ class Live:
         title = f"the best {self.terms.K} of {count(len(now))} items"
         names, places = [one.item for one in now], [str(one.place) for one in now]
         return draw_intervals(names, places, best, views, curves.transpose(1, 2, 0)[:, order], title, over)
+
+    def _expected_pairs(self, told: int) -> float:
+        """Return how many pairs of clicks on one page are expected, as some thousand of all pages have them."""
+        items, clicked = self._state.history(self.terms.page_size, every=-(-told // _SAMPLE) or 1)
+        return expected_pairs(items, clicked) * told / max(len(items), 1)
 
     def _counted(self, items: IntArray, looked: BoolArray, clicked: BoolArray) -> tuple[IntArray, IntArray]:
         """Return looks and clicks of each item with those of the start, given some pages, shape `(n, M)` each."""
@@ -355,16 +376,18 @@ class Live:
             raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
         items, known = self._state.page(int(page))
         shown = self._names(items)
-        clicks, skips = (_places(int(page), shown, said) for said in (told.clicked, told.skipped))
+        skipped = [one for one in told.skipped or () if one in shown or not told.of_all]
+        clicks, skips = (_places(int(page), shown, said) for said in (told.clicked, skipped))
         for place in set(clicks).intersection(skips):
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
-        for name in (name for name in shown if name in told.silent):
-            raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
         outcomes = np.isin(np.arange(len(items)), clicks)
         looked = self.terms.looked(outcomes[None])[0]
-        missing = set(np.flatnonzero(looked).tolist()).difference(clicks, skips) if skips else ()
+        missing = () if told.skipped is None else set(np.flatnonzero(looked).tolist()).difference(clicks, skips)
         for name in (shown[place] for place in sorted(missing)):
-            raise ConfigError(f"page {page} has rows, but none of {name}, which it shows; give each of its items a row")
+            raise ConfigError(
+                f"page {page} shows {name}, of which the file says neither 0 nor 1, as it does of other items of this "
+                "page; give each item of the page a row, or a column"
+            )
         if known is None:
             seen = [item for item, is_seen in zip(items, looked, strict=True) if is_seen]
             self._state.tell(int(page), clicks, seen)

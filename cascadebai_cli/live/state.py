@@ -158,6 +158,8 @@ class State:
             try:
                 directory.mkdir(parents=True, exist_ok=True)
                 (directory / _FILE).touch()
+            except FileExistsError as error:
+                raise ConfigError(f"{directory} cannot be written to, as it is a file; name a new directory") from error
             except OSError as error:
                 raise ConfigError(f"{directory} cannot be written to ({error.strerror}); name another one") from error
         state = cls(directory)
@@ -236,6 +238,10 @@ class State:
     def _in_words(self) -> Iterator[None]:
         try:
             yield
+        except sqlite3.ProgrammingError as error:
+            if "closed" not in str(error):
+                raise
+            raise ConfigError(f"{self.name} was closed; if it has a directory, Live.open goes on with it") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise ConfigError(
@@ -309,12 +315,13 @@ class State:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""
         return np.array(self._db.execute("SELECT * FROM looks").fetchall(), np.int64).reshape(-1, 5)
 
-    def history(self, page_size: int) -> tuple[IntArray, BoolArray]:
-        """Return the items of the pages in the order in which they were told, and whether each was clicked.
+    def history(self, page_size: int, every: int = 1) -> tuple[IntArray, BoolArray]:
+        """Return the items of pages in the order in which they were told, and whether each was clicked.
 
-        Both have the shape `(n, page_size)`.
+        Both have the shape `(n, page_size)`; of so many pages, there is one (`every`).
         """
-        rows = self._db.execute("SELECT items, clicks FROM pages WHERE told IS NOT NULL ORDER BY told").fetchall()
+        found = "SELECT items, clicks FROM pages WHERE told IS NOT NULL AND told % ? = 0 ORDER BY told"
+        rows = self._db.execute(found, (every,)).fetchall()
         items = np.frombuffer(b"".join(blob for blob, _ in rows), np.int32).reshape(-1, page_size)
         marks = {text: np.isin(np.arange(page_size), json.loads(text)) for text in {text for _, text in rows}}
         clicked = np.array([marks[text] for _, text in rows], bool).reshape(-1, page_size)
