@@ -31,7 +31,7 @@ from cascadebai_cli.text import as_text, count, listed, percent, quantity, quote
 
 
 def start(directory: Path, items: str | None, log: Path | None, columns: str | None, **terms: Any) -> Live:
-    """Make a new test.
+    """Make a new test; `terms` are further arguments of `Live`.
 
     Args:
         directory: a new directory.
@@ -39,9 +39,7 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
             `# names.txt` is left out); `items.csv` of a plan; or names with commas between them; `None` takes those of
             the log.
         log: counts to start with.
-        columns: the columns of the log for names, clicks, views and, if known, positions, with commas between them;
-            `None` for item, clicks, views and, if it is there, position.
-        terms: further arguments of `Live`.
+        columns: its columns with commas between them, if they are not item, clicks, views and perhaps position.
 
     Raises:
         ConfigError: if a value is not usable; nothing is written then.
@@ -50,15 +48,11 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
         raise ConfigError("there are no items; name them with --items, or give --log a file that has them")
     if columns is not None and log is None:
         raise ConfigError("--columns names the columns of a log, but there is none; add --log, or leave --columns out")
-    start_with = None if log is None else log if columns is None else (log, _layout(columns))
-    return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
-
-
-def _layout(columns: str) -> Layout:
-    named = values_of(columns)
-    if len(named) not in (3, 4):
+    named: list[Any] = [] if columns is None else values_of(columns)
+    if columns is not None and len(named) not in (3, 4):
         raise ConfigError(f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position")
-    return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
+    start_with = (log, Layout(*named)) if named else log
+    return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
 
 
 _NAMES = {"item", "items", "name", "names"}
@@ -288,12 +282,7 @@ def _refuse_two_contents(clicks: Mapping[int, Mapping[int, list[Any]]], name: st
 
 
 def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
-    """Return which rows have a click, if there is one row for each page.
-
-    Args:
-        rows: page, item and position.
-        name: name of the file.
-        as_shown: whether `show` would write one row for each page with these columns.
+    """Return which rows have a click, if there is one row for each page, which may be `as_shown` by `show`.
 
     Raises:
         ConfigError: if the rows may be items that were shown, of which nothing says whether they were clicked.
@@ -369,12 +358,12 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
     """Return the status of a test as one screen, or all of it as JSON."""
     status = live.status
     if form == "json":
-        told = {**asdict(status), "findings": [one._asdict() for one in status.findings]}
-        return json.dumps(told, indent=2, ensure_ascii=False)
-    rows = [
-        (one.item, one.place, count(one.clicks), count(one.looks), *map(_number, (one.rate, one.low, one.high)))
-        for one in status.items
-    ]
+        return json.dumps(asdict(status), indent=2, ensure_ascii=False)
+    rows = []
+    for one in status.items:
+        rate = "" if one.rate is None else quantity(one.rate)
+        numbers = count(one.clicks), count(one.looks), rate, quantity(one.low), quantity(one.high)
+        rows.append((one.item, one.place, *numbers))
     uniform, more = live.terms.prior == PRIORS["uniform"], len(status.findings) - _MOST_FINDINGS
     belief = "if all rates were equally likely at first" if uniform else "by the prior of this test"
     parts = [
@@ -387,10 +376,6 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
         *([f"look out: {count(more)} more, see --format json"] if more > 0 else []),
     ]
     return "\n".join(parts)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else quantity(value)
 
 
 def _end_in_words(status: Status) -> str:
@@ -420,6 +405,9 @@ def rehearse(live: Live, rates: Path, pages: int, delay: int, lost: float, users
         lost: share of pages that are never told.
         users: kind of users, with its first number if one is given, such as `position-based=0.7`.
         seed: seed of users and losses.
+
+    Raises:
+        ConfigError: for a share, users or rates that are not usable.
     """
     live, rng = rehearsal(live), np.random.default_rng(seed)
     rate, who = _rates_of(live.terms.items, rates), _users_of(users)
