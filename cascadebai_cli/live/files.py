@@ -20,7 +20,7 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
 from cascadebai_cli.live.live import Live, Page, Status, Told, rehearsal
-from cascadebai_cli.live.state import Terms
+from cascadebai_cli.live.state import Terms, plain
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
@@ -49,8 +49,10 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
     if columns is not None and log is None:
         raise ConfigError("--columns names the columns of a log, but there is none; add --log, or leave --columns out")
     named: list[Any] = [] if columns is None else values_of(columns)
-    if columns is not None and len(named) not in (3, 4):
-        raise ConfigError(f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position")
+    if columns is not None and (len(named) not in (3, 4) or len(set(named)) < len(named)):
+        raise ConfigError(
+            f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position, each once"
+        )
     start_with = (log, Layout(*named)) if named else log
     return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
 
@@ -242,7 +244,7 @@ def _one_row_an_item(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> tuple[pd.DataFrame, bool, bool]:
     """Return the rows of a file, whether each was a page with a column for each item, and these marked clicks alone."""
-    text = read_any_text(file, name)[0]
+    text = plain(read_any_text(file, name)[0])
     sheet = sheet_of(text, name, separator=separator)
     Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
     ends = not len(sheet.rows) or text.endswith(("\n", "\r"))
@@ -435,7 +437,7 @@ def _rates_of(items: Sequence[str], file: Path) -> dict[str, float]:
     if not file.is_file():
         raise ConfigError(f"--rates {file} is not a file; name a CSV file with the columns item and rate")
     names, rates = read_rates(file, {"item": "item", "rate": "rate"}, None, str(file))
-    known = dict(zip(names, rates.tolist(), strict=True))
+    known = dict(zip(map(plain, names), rates.tolist(), strict=True))
     missing = [item for item in items if item not in known]
     if missing:
         raise ConfigError(f"{file} has no rate of {listed(missing[:5])}; give each item of the test a row")

@@ -17,7 +17,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
-from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, differences
+from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, differences, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
 from cascadebai_cli.text import count, quoted
 
@@ -473,9 +473,9 @@ def _place(page: int, shown: Sequence[str], one: Any) -> int:
         if not 1 <= one <= len(shown):
             raise ConfigError(f"page {page} has no position {one}; give one from 1 to {len(shown)}")
         return int(one) - 1
-    if not isinstance(one, str) or one not in shown:
+    if not isinstance(one, str) or plain(one) not in shown:
         raise ConfigError(f"item {quoted(one)} is not on page {page}, which shows {', '.join(shown)}")
-    return shown.index(one)
+    return shown.index(plain(one))
 
 
 def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:

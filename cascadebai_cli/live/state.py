@@ -9,6 +9,7 @@ import re
 import secrets
 import sqlite3
 import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -109,6 +110,11 @@ class Terms:
         return int(found[2])
 
 
+def plain(name: str) -> str:
+    """Return a name with each letter in one way, as some systems write `e` and an accent for one letter."""
+    return unicodedata.normalize("NFC", name)
+
+
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
@@ -170,7 +176,8 @@ class State:
         if version != _VERSION:
             self._upgrade()
         with self.reading():
-            return Terms(**{name: _as_tuple(value) for name, value in self._meta("terms").items()})
+            held = {name: _as_tuple(value) for name, value in self._meta("terms").items()}
+        return Terms(**{**held, "items": tuple(map(plain, held["items"]))})
 
     def _upgrade(self) -> None:
         with self.changing():
@@ -335,6 +342,7 @@ _SURE = 0.01
 """Largest p-value by which the positions of a log speak against taking its views for looks."""
 _MOST_VIEWS = 1e9
 """Numbers of looks of a state that the simulated runs of `status` can count."""
+_DECIMAL = "say --decimal . or --decimal ,"
 Counts = dict[str, tuple[int, int]]
 """Looks and clicks of each item of a log."""
 
@@ -354,7 +362,10 @@ def counts_of(log: Any) -> Counts:
     if layout is None:
         there = source.columns if path is None else _header(path)
         layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
-    read = log_of(source, layout) if path is None else read_log(path, layout)
+    try:
+        read = log_of(source, layout) if path is None else read_log(path, layout)
+    except ConfigError as error:  # `plan` has an option for this
+        raise ConfigError(str(error).replace(_DECIMAL, "write whole numbers without such signs")) from error
     if not (read.clicks % 1 == 0).all() or not (read.views % 1 == 0).all():
         raise ConfigError(f"{read.name}: a test can start with whole numbers of clicks and views only")
     if (most := read.views.max()) > _MOST_VIEWS:
@@ -365,7 +376,7 @@ def counts_of(log: Any) -> Counts:
     if read.cells is not None:
         _refuse_positions(read.name, read.cells)
     counts = zip(read.views.astype(int).tolist(), read.clicks.astype(int).tolist(), strict=True)
-    return dict(zip(read.names, counts, strict=True))
+    return dict(zip(map(plain, read.names), counts, strict=True))
 
 
 def differences(items: Sequence[str], known: Counts) -> tuple[str, ...]:
@@ -434,6 +445,7 @@ def _checked_names(items: Any) -> list[str]:
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
         if name != name.strip():  # files are read without them
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text without spaces at its ends")
+    names = list(map(plain, names))
     for name, times in Counter(names).most_common(1):
         if times > 1:
             raise ConfigError(f"items: {quoted(name)} is there twice; give each item a name of its own")

@@ -837,6 +837,32 @@ def test_what_is_wrong_with_a_rehearsal_is_said_in_its_own_words(words, sentence
     assert (done.code, done.err.startswith(f"error: {sentence}")) == (2, True)
 
 
+def test_a_letter_with_an_accent_is_one_in_both_ways_to_write_it(tmp_path):
+    one, other = "\u00e9t\u00e9", "e\u0301te\u0301"
+    (tmp_path / "log.csv").write_text(f"item,clicks,views\n{other},3,9\nb,1,9\n")
+    live = cb.Live([one, "b"], 1, page_size=2, log=tmp_path / "log.csv", path=tmp_path / "t")
+    assert (live.notes, len(live.ask(3))) == ((), 3)
+    live.tell(1, other)
+    for text in (f"page,item\n2,{other}\n", f"page,{other},b\n3,1,0\n"):
+        (tmp_path / "f.csv").write_text(text)
+        assert take(live, tmp_path / "f.csv") == (1, 1)
+    with sqlite3.connect(tmp_path / "t" / "live.sqlite") as db:
+        ((held,),) = db.execute("SELECT value FROM meta WHERE key = 'terms'")
+        old = {**json.loads(held), "items": [other, "b"]}
+        db.execute("UPDATE meta SET value = ? WHERE key = 'terms'", (json.dumps(old),))
+    assert {item.item: item.clicks for item in cb.Live.open(tmp_path / "t").status.items} == {one: 6, "b": 1}
+    with pytest.raises(ValueError, match="is there twice"):
+        cb.Live([one, other], 1)
+
+
+def test_a_log_is_refused_with_a_remedy_that_a_test_has(tmp_path):
+    (tmp_path / "log.csv").write_text("item;clicks;views\na;1.000;2.000\nb;1.000;2.000\n")
+    done = call("live", "start", tmp_path / "t", "--log", tmp_path / "log.csv", "-K", 1)
+    assert (done.code, "may be 1 or 1000; write whole numbers without such signs" in done.err) == (2, True)
+    done = call("live", "start", tmp_path / "t", "--log", tmp_path / "log.csv", "--columns", "item,clicks,views,views")
+    assert (done.code, "views and perhaps position, each once" in done.err) == (2, True)
+
+
 def test_columns_are_those_of_a_log(tmp_path):
     done = call("live", "start", tmp_path / "t", "--items", "a,b,c", "-K", 1, "--columns", "a,b,c")
     assert (done.code, "--columns names the columns of a log, but there is none" in done.err) == (2, True)
