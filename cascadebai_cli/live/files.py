@@ -175,7 +175,8 @@ def take(
         ConfigError: naming the line that is wrong.
     """
     name, line = shown(file), 0
-    told = _told_in(file, name, live.terms, names or {}, separator)
+    called = {column: plain(given) for column, given in (names or {}).items()}
+    told = _told_in(file, name, live.terms, called, separator)
 
     def pages() -> Iterator[Told]:
         nonlocal line

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
-from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, differences, plain
+from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
-from cascadebai_cli.text import count, quoted
+from cascadebai_cli.text import count, listed, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +32,8 @@ _POINTS = 60
 """Points of a curve."""
 _SAMPLE = 5_000
 """Pages from which it is told how many would have two clicks."""
+_MOST_NAMED = 5
+"""Most items that a sentence names."""
 _Place = Literal["in", "out", "open"]
 
 
@@ -159,7 +161,7 @@ class Live:
         chosen = {"stopping": stopping, "prior": prior, "reads": reads}
         terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
         self._state = State(None if path is None else _directory(path), terms)
-        self.notes = () if known is None else differences(terms.items, known)
+        self.notes = () if known is None else _differences(terms.items, known)
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
 
@@ -442,6 +444,20 @@ class Live:
 def rehearsal(live: Live) -> Live:
     """Return a test in memory with the terms of another one, and nothing told."""
     return Live._of(State(None, live.terms))
+
+
+def _differences(items: Sequence[str], known: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return sentences on the items that are in a log or in the test only."""
+    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
+    return (
+        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
+        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
 
 
 def _told(pages: Any) -> Iterator[Told]:

@@ -27,7 +27,7 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
 from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.text import count, for_shell, listed, p_value, quoted
+from cascadebai_cli.text import count, for_shell, p_value, quoted
 
 _FILE = "live.sqlite"
 _VERSION = 4
@@ -336,18 +336,16 @@ def _find_or_make(directory: Path, make: bool) -> None:
 
 
 _CHOICES = {"stopping": ("bounds", "posterior"), "prior": (*PRIORS, "log"), "reads": ("click", "page")}
-_MOST_NAMED = 5
-"""Most items that a sentence names."""
 _SURE = 0.01
 """Largest p-value by which the positions of a log speak against taking its views for looks."""
 _MOST_VIEWS = 1e9
 """Numbers of looks of a state that the simulated runs of `status` can count."""
 _DECIMAL = "say --decimal . or --decimal ,"
-Counts = dict[str, tuple[int, int]]
+_Counts = dict[str, tuple[int, int]]
 """Looks and clicks of each item of a log."""
 
 
-def counts_of(log: Any) -> Counts:
+def counts_of(log: Any) -> _Counts:
     """Return the counts of a log.
 
     Raises:
@@ -379,20 +377,6 @@ def counts_of(log: Any) -> Counts:
     return dict(zip(map(plain, read.names), counts, strict=True))
 
 
-def differences(items: Sequence[str], known: Counts) -> tuple[str, ...]:
-    """Return sentences on the items that are in a log or in the test only."""
-    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
-    return (
-        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
-        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
-
-
 def _header(path: Path) -> Sequence[str]:
     return sheet_of(read_any_text(path, shown(path))[0], shown(path)).header if path.is_file() else ()
 
@@ -411,7 +395,7 @@ def _refuse_positions(name: str, cells: pd.DataFrame) -> None:
 
 
 def checked_terms(
-    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: Counts | None, **chosen: Any
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts | None, **chosen: Any
 ) -> Terms:
     """Return the terms of a test; `chosen` are those of which there are a few to choose from.
 
@@ -454,7 +438,7 @@ def _checked_names(items: Any) -> list[str]:
     return names
 
 
-def _prior_of(prior: str, stopping: str, names: Sequence[str], known: Counts | None) -> Laws:
+def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts | None) -> Laws:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
     if prior != "log":

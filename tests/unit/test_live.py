@@ -843,9 +843,9 @@ def test_a_letter_with_an_accent_is_one_in_both_ways_to_write_it(tmp_path):
     live = cb.Live([one, "b"], 1, page_size=2, log=tmp_path / "log.csv", path=tmp_path / "t")
     assert (live.notes, len(live.ask(3))) == ((), 3)
     live.tell(1, other)
-    for text in (f"page,item\n2,{other}\n", f"page,{other},b\n3,1,0\n"):
+    for text in (f"page,{other}\n2,{other}\n", f"page,{other},b\n3,1,0\n"):
         (tmp_path / "f.csv").write_text(text)
-        assert take(live, tmp_path / "f.csv") == (1, 1)
+        assert take(live, tmp_path / "f.csv", {"item": other} if "2," in text else {}) == (1, 1)
     with sqlite3.connect(tmp_path / "t" / "live.sqlite") as db:
         ((held,),) = db.execute("SELECT value FROM meta WHERE key = 'terms'")
         old = {**json.loads(held), "items": [other, "b"]}
