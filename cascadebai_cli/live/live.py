@@ -468,7 +468,7 @@ def _told(pages: Any) -> Iterator[Told]:
 
 
 def _directory(path: Any) -> Path:
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ConfigError(f"path is {quoted(path)}, but must be the directory of a test")
     return Path(path)
 

@@ -218,9 +218,11 @@ class State:
                     f"{self.name}: its {_FILE} is damaged ({error}), and what was told is lost if there is no copy of "
                     "it; put a whole copy in its place, or start a new test"
                 ) from error
+            busy = "locked" in str(error) or "within a transaction" in str(error)
+            way_out = "let the other process or block that writes come to its end" if busy else "give room and rights"
             raise ConfigError(
                 f"{self.name}: its {_FILE} cannot be used ({error}); nothing of this was written, and what was told "
-                "before is kept: give room and rights, and do it again"
+                f"before is kept: {way_out}, and do it again"
             ) from error
 
     # --- what a block does ---------------------------------------------------------------------------------------

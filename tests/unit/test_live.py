@@ -374,9 +374,9 @@ def test_what_is_no_pairs_of_pages_and_clicks_is_refused(pages):
     assert live.status.told == 0
 
 
-@pytest.mark.parametrize("path", [None, 5])
+@pytest.mark.parametrize("path", [None, 5, ""])
 def test_what_is_no_directory_is_refused(path):
-    with pytest.raises(ValueError, match=rf"path is {path}, but must be the directory of a test"):
+    with pytest.raises(ValueError, match=rf"path is {path!r}, but must be the directory of a test"):
         cb.Live.open(path)
 
 
@@ -1058,6 +1058,16 @@ def test_a_process_that_may_write_no_more_says_so_in_one_sentence_and_all_is_tak
         assert set(books(tmp_path / "t").values()) == {None}
     assert take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv") == (400, 400)
     assert list(books(tmp_path / "t").values()) == [[0]] * 400
+
+
+def test_who_writes_while_another_writes_is_told_to_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascadebai_cli.live.state._PATIENCE", 0.0)
+    live, other = cb.Live(NAMES, 2, path=tmp_path), cb.Live.open(tmp_path)
+    with live.asking(1):
+        for one, words in ((other, "database is locked"), (live, "within a transaction")):
+            with pytest.raises(ValueError, match=rf"{words}\).*let the other process or block that writes come to its"):
+                one.ask()
+    assert [len(other.ask()), live.status.asked] == [1, 2]
 
 
 def test_a_file_that_cannot_be_written_to_is_one_sentence(tmp_path):
