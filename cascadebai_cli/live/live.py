@@ -17,7 +17,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
-from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, plain
+from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
 from cascadebai_cli.text import count, listed, quoted
 
@@ -134,6 +134,7 @@ class Live:
             order, and the click rate of an item is that on all places together.
 
     Attributes:
+        terms: what the test is about.
         notes: sentences on items that are in the log or in the test only.
 
     Raises:
@@ -160,7 +161,7 @@ class Live:
         names = list(known) if items is None and known is not None else items
         chosen = {"stopping": stopping, "prior": prior, "reads": reads}
         terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
-        self._state = State(None if path is None else _directory(path), terms)
+        self._go_on(State(None if path is None else _directory(path), terms))
         self.notes = () if known is None else _differences(terms.items, known)
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
@@ -172,18 +173,11 @@ class Live:
         Raises:
             ConfigError: if there is none, or it was written by another version.
         """
-        return cls._of(State(_directory(path)))
+        return cls.__new__(cls)._go_on(State(_directory(path)))
 
-    @classmethod
-    def _of(cls, state: State) -> "Live":
-        live = cls.__new__(cls)
-        live._state = state
-        return live
-
-    @property
-    def terms(self) -> Terms:
-        """What the test is about."""
-        return self._state.terms
+    def _go_on(self, state: State) -> "Live":
+        self._state, self.terms = state, state.terms
+        return self
 
     def close(self) -> None:
         """Close the file; what was told is there already. A `with` block does this at its end."""
@@ -443,7 +437,7 @@ class Live:
 
 def rehearsal(live: Live) -> Live:
     """Return a test in memory with the terms of another one, and nothing told."""
-    return Live._of(State(None, live.terms))
+    return Live.__new__(Live)._go_on(State(None, live.terms))
 
 
 def _differences(items: Sequence[str], known: Mapping[str, Any]) -> tuple[str, ...]:
