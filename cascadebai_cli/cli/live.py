@@ -103,8 +103,9 @@ def _take(
     """Take clicks: a CSV file with a row for each page: page and item (or position) of the click, empty for no click.
 
     The columns that `show` writes and a column clicked with 0 and 1 do as well, or a column for each item with 0, 1 or
-    nothing. Columns with other names are named as for `plan`. A page without a row stays open. If a row is wrong,
-    nothing of the file is taken; a page may be taken again with the same clicks.
+    nothing, which counts as 0 only in a file that has no 0 at all. Columns with other names are named as for `plan`. A
+    page without a row stays open. If a row is wrong, nothing of the file is taken; a page may be taken again with the
+    same clicks.
     """
     from cascadebai_cli.live import files as work
 
@@ -137,7 +138,7 @@ def _status(
 def _stop(directory: _Directory) -> None:
     """Print the answer, a name on each line, the best first; the test may go on all the same."""
     live = _opened(directory)
-    say("\n".join(live.answer))
+    say("\n".join(live.best))
     if not live.done:
         tell("warning: the test is not done, so that the risk of this answer is not known to be as small as asked for")
 
@@ -154,7 +155,10 @@ def _rehearse(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the users.")] = 0,
     form: _Form = "text",
 ) -> None:
-    """Try the test of DIR with simulated users and print its status at the end; DIR itself stays as it is."""
+    """Try the test of DIR with simulated users and print its status at the end; DIR itself stays as it is.
+
+    The rehearsal begins as the test began: with the counts of its log, and without the clicks that were taken.
+    """
     from cascadebai_cli.live import files as work
 
     say(work.status_of(work.rehearse(_opened(directory), rates, pages, delay, lost, users, seed), form))

@@ -189,8 +189,6 @@ class PosteriorRule:
     """The part that does not change during a run; its methods take arrays whose last axis is that of the items.
 
     Args:
-        L: number of items.
-        K: number of items to find.
         delta: risk on average over the prior, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
         prior: the laws that items may have before anything was seen; all have the same.
@@ -217,7 +215,7 @@ class PosteriorRule:
 
     @cached_property
     def _law(self) -> IntArray:
-        """Place of the law of each component, shape `(C,)`."""
+        """Number of the law of each component, shape `(C,)`."""
         return np.repeat(np.arange(len(self.prior)), [len(law) for _, law in self.prior])
 
     def laws(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -373,8 +371,6 @@ class Posterior:
     """Stops by the posterior probability that its answer is right; see above for what that guarantees.
 
     Args:
-        L: number of items.
-        K: number of items to find.
         delta: risk on average over the prior, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
         prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item; or laws of

@@ -4,8 +4,8 @@ Assumed is that an item has one click rate, whenever and wherever it is looked a
 the first click. Under this, the clicks of an item in each block of pages, and at each place, are as its looks there.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
@@ -18,9 +18,16 @@ _LEVEL = 0.01
 _PERIODS = 8
 _EXPECTED = 5.0
 """Least number of clicks and of skips to expect in each period, for the law of chi-square to be near enough."""
+_LOWER = "clicked less at lower places than a cascade explains: some users do not look that far"
+_ONLY_ONE = (
+    "no page has two clicks, though the click rates make some likely: if the page reports only the first click, or "
+    "users leave with it, items that they did not look at count as not clicked; a test that reads down to the click "
+    "leaves them out"
+)
 
 
-class Check(NamedTuple):
+@dataclass(frozen=True)
+class Check:
     """What a test found.
 
     Attributes:
@@ -48,12 +55,18 @@ def findings(
         in_order: whether users are to look from the top; else places may differ, as lists have a random order.
         pairs: number of pairs of clicks on a page that are expected, if no page has two.
     """
-    tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
-    tests = tests if in_order else [test for test in tests if test.about != "place"]
-    places = of_all_places(looks, len(items)) if in_order else []
-    only_one = [Check("clicks", "", float(np.exp(-pairs)), _ONLY_ONE)] if pairs else []
-    corrected = _holm([*tests, *places, *only_one])
-    found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
+    tests = []
+    for item, name in enumerate(items):
+        rows = looks[looks[:, 0] == item]
+        if (p := _drift(rows)) is not None:
+            sentence = f"the click rate of {name} drifts over time: the answer is about a rate that does not stay"
+            tests.append(Check("drift", name, p, sentence))
+        if in_order and (z := _z(rows)) is not None:
+            tests.append(Check("place", name, float(ndtr(z)), f"{name} is {_LOWER}"))
+    tests += of_all_places(looks) if in_order else []
+    if pairs:
+        tests.append(Check("clicks", "", float(np.exp(-pairs)), _ONLY_ONE))
+    found = [one for one in _holm(tests) if one.p < _LEVEL]
     if several and in_order:
         sentence = (
             f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more: users go on after a "
@@ -63,38 +76,18 @@ def findings(
     return found
 
 
-def _holm(tests: list[Check]) -> list[Check]:
-    """Return the tests with p-values by which all findings together are wrong with their probability at most."""
-    order = np.argsort([one.p for one in tests], kind="stable")
-    least, corrected = 0.0, []
-    for rank, place in enumerate(order):
-        least = max(least, min(1.0, tests[place].p * (len(tests) - rank)))
-        one = tests[place]
-        corrected.append(one._replace(p=least, sentence=f"{one.sentence} (p {p_value(least)})"))
-    return corrected
+def _holm(tests: list[Check]) -> Iterator[Check]:
+    """Yield the tests, the strongest first, with p-values by which all findings together are wrong so often at most."""
+    least = 0.0
+    for rank, one in enumerate(sorted(tests, key=lambda one: one.p)):
+        least = max(least, min(1.0, one.p * (len(tests) - rank)))
+        yield replace(one, p=least, sentence=f"{one.sentence} (p {p_value(least)})")
 
 
-def _of_item(rows: IntArray, name: str) -> list[Check]:
-    drift, place = _drift(rows), _z(rows)
-    drifts = f"the click rate of {name} drifts over time: the answer is about a rate that does not stay"
-    found = [] if drift is None else [Check("drift", name, drift, drifts)]
-    return found if place is None else [*found, Check("place", name, float(ndtr(place)), f"{name} is {_LOWER}")]
-
-
-_LOWER = "clicked less at lower places than a cascade explains: some users do not look that far"
-
-
-def of_all_places(looks: IntArray, L: int) -> list[Check]:
+def of_all_places(looks: IntArray) -> list[Check]:
     """Return the same test of places for all items together, which sees what is small for each."""
-    z = [value for item in range(L) if (value := _z(looks[looks[:, 0] == item])) is not None]
+    z = [value for item in np.unique(looks[:, 0]) if (value := _z(looks[looks[:, 0] == item])) is not None]
     return [Check("place", "", float(ndtr(sum(z) / np.sqrt(len(z)))), f"items are {_LOWER}")] if z else []
-
-
-_ONLY_ONE = (
-    "no page has two clicks, though the click rates make some likely: if the page reports only the first click, or "
-    "users leave with it, items that they did not look at count as not clicked; a test that reads down to the click "
-    "leaves them out"
-)
 
 
 def expected_pairs(items: IntArray, clicked: BoolArray) -> float:

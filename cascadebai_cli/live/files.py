@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,18 +20,18 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
 from cascadebai_cli.live.live import Live, Page, Status, Told, rehearsal
-from cascadebai_cli.live.state import Terms
+from cascadebai_cli.live.state import Terms, plain
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
-from cascadebai_cli.model.users import USERS, Users
+from cascadebai_cli.model.users import USERS, Users, users_options
 from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted, values_of
 
 # --- start, show and take -------------------------------------------------------------------------------------------
 
 
 def start(directory: Path, items: str | None, log: Path | None, columns: str | None, **terms: Any) -> Live:
-    """Make a new test.
+    """Make a new test; `terms` are further arguments of `Live`.
 
     Args:
         directory: a new directory.
@@ -38,24 +39,22 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
             `# names.txt` is left out); `items.csv` of a plan; or names with commas between them; `None` takes those of
             the log.
         log: counts to start with.
-        columns: the columns of the log for names, clicks, views and, if known, positions, with commas between them;
-            `None` for item, clicks, views and, if it is there, position.
-        terms: further arguments of `Live`.
+        columns: its columns with commas between them, if they are not item, clicks, views and perhaps position.
 
     Raises:
         ConfigError: if a value is not usable; nothing is written then.
     """
     if items is None and log is None:
         raise ConfigError("there are no items; name them with --items, or give --log a file that has them")
-    start_with = None if log is None else log if columns is None else (log, _layout(columns))
+    if columns is not None and log is None:
+        raise ConfigError("--columns names the columns of a log, but there is none; add --log, or leave --columns out")
+    named: list[Any] = [] if columns is None else values_of(columns)
+    if columns is not None and (len(named) not in (3, 4) or len(set(named)) < len(named)):
+        raise ConfigError(
+            f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position, each once"
+        )
+    start_with = (log, Layout(*named)) if named else log
     return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
-
-
-def _layout(columns: str) -> Layout:
-    named = values_of(columns)
-    if len(named) not in (3, 4):
-        raise ConfigError(f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position")
-    return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
 
 
 _NAMES = {"item", "items", "name", "names"}
@@ -176,7 +175,8 @@ def take(
         ConfigError: naming the line that is wrong.
     """
     name, line = shown(file), 0
-    told = _told_in(file, name, live.terms, names or {}, separator)
+    called = {column: plain(given) for column, given in (names or {}).items()}
+    told = _told_in(file, name, live.terms, called, separator)
 
     def pages() -> Iterator[Told]:
         nonlocal line
@@ -201,30 +201,31 @@ def _told_in(
     """Return what the file says of each page, and its first line there."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
-    rows, wide = _one_row_an_item(file, name, terms, names, separator)
-    both, has_marks = {"item", "position"} <= set(rows), "clicked" in rows
+    rows, is_wide, marks_alone = _one_row_an_item(file, name, terms, names, separator)
+    has_marks, as_shown = "clicked" in rows, terms.page_size == 1 and {"item", "position"} <= set(rows)
     rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
-    clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, both and terms.page_size == 1)
-    silent = frozenset(terms.items).difference(wide or terms.items)
-    told: dict[int, tuple[int, list[Any], list[Any]]] = {}
-    clicks: dict[tuple[int, int], list[Any]] = {}
+    clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, as_shown)
+    clicks: dict[int, dict[int, list[Any]]] = {}
+    skips: dict[int, list[Any]] = {}
     columns = (rows["page"], rows["item"], rows["position"])
     for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
         number, one = _row(f"{name}:{line}", terms, page, item, position)
-        _, clicks_of_page, skips = told.setdefault(number, (line, [], []))
-        clicks_of_line = clicks.setdefault((number, line), [])
+        of_line = clicks.setdefault(number, {}).setdefault(line, [])
+        if click and one is None:
+            raise ConfigError(f"{name}:{line}: the click has neither an item nor a position; nothing was taken")
         if click:
-            if one is None:
-                raise ConfigError(f"{name}:{line}: the click has neither an item nor a position; nothing was taken")
-            clicks_of_page.append(one)
-            clicks_of_line.append(one)
-        elif one and not wide:  # tables that were widened have a 0 for what was not shown
-            skips.append(one)
-    if not told:
+            of_line.append(one)
+        elif one:
+            skips.setdefault(number, []).append(one)
+    if not clicks:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
-    if wide or not has_marks:
+    if is_wide or not has_marks:
         _refuse_two_contents(clicks, name)
-    return [(line, Told(page, said, skips, silent)) for page, (line, said, skips) in told.items()]
+    unsaid: list[Any] | None = [] if marks_alone else None
+    return [
+        (min(of_lines), Told(page, list(chain(*of_lines.values())), skips.get(page, unsaid), is_wide))
+        for page, of_lines in clicks.items()
+    ]
 
 
 def _row(where: str, terms: Terms, page: str, item: str, position: str) -> tuple[int, Any]:
@@ -242,9 +243,9 @@ def _row(where: str, terms: Terms, page: str, item: str, position: str) -> tuple
 
 def _one_row_an_item(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a file, and the items that were its columns if each row was a page."""
-    text = read_any_text(file, name)[0]
+) -> tuple[pd.DataFrame, bool, bool]:
+    """Return the rows of a file, whether each was a page with a column for each item, and these marked clicks alone."""
+    text = plain(read_any_text(file, name)[0])
     sheet = sheet_of(text, name, separator=separator)
     Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
     ends = not len(sheet.rows) or text.endswith(("\n", "\r"))
@@ -254,44 +255,51 @@ def _one_row_an_item(
             "off there; take a whole copy, or end this line; nothing was taken"
         )
     rows = _named(sheet.rows.apply(lambda column: column.str.strip()), name, names, terms.items)
-    tall = bool({"item", "position"} & set(rows)) or "page" not in rows
-    wide = [] if tall else [column for column in rows if column in terms.items and column not in _COLUMNS]
-    if wide:
-        rows = rows[["page", *wide]].melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
-        rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
-    if "page" not in rows or not {"item", "position"} & set(rows):
+    if "page" in rows and {"item", "position"} & set(rows):
+        return rows, False, False
+    wide = [column for column in rows if column in terms.items and column not in _COLUMNS]
+    if "page" not in rows or not wide:
         raise ConfigError(
             f"{name} has the columns {', '.join(sheet.header)}; it needs page, and item or position of the "
             "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
-    return rows, wide
+    marks_alone = not any((marks_of(rows[column]) == 0).any() for column in wide)
+    for line in [] if marks_alone else rows.index[(rows[wide] == "").all(axis=1)]:
+        raise ConfigError(
+            f"{name}:{line}: page {rows['page'][line]} has neither a 0 nor a 1, though other pages have a 0 for what "
+            "was not clicked; write 0, or leave the page out if nobody looked at it; nothing was taken"
+        )
+    cells = rows[["page", *wide]].melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+    empty = cells["clicked"] == ""
+    return cells.assign(clicked=cells["clicked"].mask(empty, "0")) if marks_alone else cells[~empty], True, marks_alone
 
 
-def _refuse_two_contents(clicks: Mapping[tuple[int, int], list[Any]], name: str) -> None:
+def _refuse_two_contents(clicks: Mapping[int, Mapping[int, list[Any]]], name: str) -> None:
     """Refuse a file where each line is all of a page, if two lines of a page differ; given the clicks of both."""
-    first: dict[int, tuple[int, list[Any]]] = {}
-    for (page, line), said in clicks.items():
-        at, other = first.setdefault(page, (line, said))
-        if other != said:
+    for page, of_lines in clicks.items():
+        first, *others = of_lines
+        for line in (line for line in others if of_lines[line] != of_lines[first]):
             raise ConfigError(
-                f"{name}:{line}: page {page} is there twice, with other clicks on line {at}; nothing was taken"
+                f"{name}:{line}: page {page} is there twice, with other clicks on line {first}; nothing was taken"
             )
 
 
 def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
-    """Return which rows have a click, if there is one row for each page.
-
-    Args:
-        rows: page, item and position.
-        name: name of the file.
-        as_shown: whether `show` would write one row for each page with these columns.
+    """Return which rows have a click, if there is one row for each page, which may be `as_shown` by `show`.
 
     Raises:
-        ConfigError: if the rows are items that were shown, of which nothing says whether they were clicked.
+        ConfigError: if the rows may be items that were shown, of which nothing says whether they were clicked.
     """
     clicked = (rows["item"] != "") | (rows["position"] != "")
     different = rows[clicked].drop_duplicates(["page", "item", "position"])
-    if different["page"].duplicated().any() or (as_shown and len(rows) and clicked.all()):
+    for line in different.index[different["page"].duplicated()]:
+        page = rows["page"][line]
+        raise ConfigError(
+            f"{name}:{line}: page {page} has a second row with another item or position, and no column clicked says "
+            "which rows are clicks; name this column with --clicks, add one of 0 and 1, or keep one row for each page; "
+            "nothing was taken"
+        )
+    if as_shown and len(rows) and clicked.all():
         raise ConfigError(
             f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
             "clicked; name it with --clicks, or give one row for each page; nothing was taken"
@@ -353,12 +361,12 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
     """Return the status of a test as one screen, or all of it as JSON."""
     status = live.status
     if form == "json":
-        told = {**asdict(status), "findings": [one._asdict() for one in status.findings]}
-        return json.dumps(told, indent=2, ensure_ascii=False)
-    rows = [
-        (one.item, one.place, count(one.clicks), count(one.looks), *map(_number, (one.rate, one.low, one.high)))
-        for one in status.items
-    ]
+        return json.dumps(asdict(status), indent=2, ensure_ascii=False)
+    rows = []
+    for one in status.items:
+        rate = "" if one.rate is None else quantity(one.rate)
+        numbers = count(one.clicks), count(one.looks), rate, quantity(one.low), quantity(one.high)
+        rows.append((one.item, one.place, *numbers))
     uniform, more = live.terms.prior == PRIORS["uniform"], len(status.findings) - _MOST_FINDINGS
     belief = "if all rates were equally likely at first" if uniform else "by the prior of this test"
     parts = [
@@ -373,14 +381,10 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
     return "\n".join(parts)
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else quantity(value)
-
-
 def _end_in_words(status: Status) -> str:
-    best = f"the best {len(status.answer)}: {', '.join(status.answer)}"
+    best = f"the best {len(status.best)}: {', '.join(status.best)}"
     if status.done:
-        after = f" after {count(status.told - status.late)} page views"
+        after = f" after {quantity(status.told - status.late, 'page view')}"
         late = f" ({count(status.late)} told later do not change it)" if status.late else ""
         return f"done{after}{late}. {best}"
     low, middle, high = (None if one is None else count(one) for one in status.more)
@@ -404,6 +408,9 @@ def rehearse(live: Live, rates: Path, pages: int, delay: int, lost: float, users
         lost: share of pages that are never told.
         users: kind of users, with its first number if one is given, such as `position-based=0.7`.
         seed: seed of users and losses.
+
+    Raises:
+        ConfigError: for a share, users or rates that are not usable.
     """
     live, rng = rehearsal(live), np.random.default_rng(seed)
     rate, who = _rates_of(live.terms.items, rates), _users_of(users)
@@ -428,11 +435,13 @@ def _clicks(page: Page, rate: Mapping[str, float], users: Users, rng: np.random.
 
 
 def _rates_of(items: Sequence[str], file: Path) -> dict[str, float]:
-    names, rates = read_rates(file, {"item": "item", "rate": "rate"}, None, shown(file))
-    known = dict(zip(names, rates.tolist(), strict=True))
+    if not file.is_file():
+        raise ConfigError(f"--rates {file} is not a file; name a CSV file with the columns item and rate")
+    names, rates = read_rates(file, {"item": "item", "rate": "rate"}, None, str(file))
+    known = dict(zip(map(plain, names), rates.tolist(), strict=True))
     missing = [item for item in items if item not in known]
     if missing:
-        raise ConfigError(f"{shown(file)} has no rate of {listed(missing[:5])}; give each item of the test a row")
+        raise ConfigError(f"{file} has no rate of {listed(missing[:5])}; give each item of the test a row")
     return known
 
 
@@ -440,11 +449,11 @@ def _users_of(text: str) -> Users:
     kind, equals, number = text.partition("=")
     if kind not in USERS:
         raise ConfigError(f"--users {quoted(text)}: {suggest(kind, USERS)}")
+    if equals and not users_options(kind):
+        raise ConfigError(f"--users {quoted(text)}: {kind} takes no number; write {kind}")
     try:
         return USERS[kind](*([float(number)] if equals else []))
-    except (ValueError, TypeError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(
-            f"--users {quoted(text)}: write a kind, or a kind and a number as position-based=0.7"
-        ) from None
+    except ConfigError as error:
+        raise ConfigError(f"--users {quoted(text)}: {error}") from None
+    except ValueError:
+        raise ConfigError(f"--users {quoted(text)}: {number!r} is no number; write one such as {kind}=0.7") from None

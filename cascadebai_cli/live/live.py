@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
-from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, differences
+from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
-from cascadebai_cli.text import count, quoted
+from cascadebai_cli.text import count, listed, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,15 +30,15 @@ _MOST_PAGES = 100_000
 """Most pages of one call, in which no other process can write."""
 _POINTS = 60
 """Points of a curve."""
+_SAMPLE = 5_000
+"""Pages from which it is told how many would have two clicks."""
+_MOST_NAMED = 5
+"""Most items that a sentence names."""
+_Place = Literal["in", "out", "open"]
 
 
 class Page(NamedTuple):
-    """A page to show.
-
-    Attributes:
-        id: its number, from 1, by which its clicks are told.
-        items: names of its items, from the top.
-    """
+    """A page to show: its number, from 1, by which its clicks are told, and the names of its items from the top."""
 
     id: int
     items: tuple[str, ...]
@@ -50,14 +50,14 @@ class Told(NamedTuple):
     Attributes:
         page: its number, or its name in files.
         clicked, skipped: what was clicked, and of what it is said that it was not: names of items, positions from 1, or
-            pairs of both.
-        silent: items of the test of which a file says nothing on any page, so that this page may not show them.
+            pairs of both. If there is a list of the latter, each item that counts is in one of the two.
+        of_all: whether items that the page does not show may be said not to be clicked.
     """
 
     page: Any
     clicked: Any
-    skipped: Sequence[Any] = ()
-    silent: frozenset[str] = frozenset()
+    skipped: Sequence[Any] | None = None
+    of_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ItemStatus:
     rate: float | None
     low: float
     high: float
-    place: Literal["in", "out", "open"]
+    place: _Place
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Status:
 
     Attributes:
         done: whether it is over: at one moment, in the order in which pages were told, the answer was sure enough.
-        answer: names of the best `K` items at that moment, or as they are now; the best first.
+        answer: names of the best `K` items at that moment, the best first; `None` if the test is not over.
+        best: the answer or, before there is one, the best `K` items as they are now.
         items: one entry for each item, in descending order of rate.
         asked, told, open: number of pages that were given out, that were told, and the difference.
         late: number of pages that were told after the test was over; they do not change the answer.
@@ -98,7 +99,8 @@ class Status:
     """
 
     done: bool
-    answer: tuple[str, ...]
+    answer: tuple[str, ...] | None
+    best: tuple[str, ...]
     items: tuple[ItemStatus, ...]
     asked: int
     told: int
@@ -120,13 +122,13 @@ class Live:
         epsilon: tolerance: an item that is worse than the `K`-th best by this counts as good enough.
         stopping: `bounds`, whose risk holds whatever the click rates are, or `posterior`, which stops much sooner and
             whose risk holds on average over uniform click rates.
+        path: a new directory that keeps the test; `None` keeps it in memory.
+        seed: seed of what is drawn.
         prior: what `posterior` believes of each click rate at first: `uniform`, `jeffreys`, or `log` for the mixture of
             beta laws that `plan` fits to the log.
         log: counts to start with, a CSV file or a pandas table with the columns `item`, `clicks`, `views` and, if
             known, `position`; or a pair of this and a `Layout` that names them. Its views must be looks. It is refused
             if its items are clicked less at lower positions, or if their rates are not the same in all rows.
-        path: a new directory that keeps the test; `None` keeps it in memory.
-        seed: seed of what is drawn.
         reads: what counts of a page: `click`, the items down to the first click, as people look from the top and
             leave; or `page`, every item, clicked or not, for people who look as they like. Then lists have a random
             order, and the click rate of an item is that on all places together.
@@ -159,8 +161,8 @@ class Live:
         names = list(known) if items is None and known is not None else items
         chosen = {"stopping": stopping, "prior": prior, "reads": reads}
         terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
-        self._go_on(State.made(None if path is None else _directory(path), terms))
-        self.notes = () if known is None else differences(terms.items, known)
+        self._go_on(State(None if path is None else _directory(path), terms))
+        self.notes = () if known is None else _differences(terms.items, known)
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
 
@@ -174,20 +176,23 @@ class Live:
         return cls.__new__(cls)._go_on(State(_directory(path)))
 
     def _go_on(self, state: State) -> "Live":
-        self._state, self.terms = state, state.terms()
+        self._state, self.terms = state, state.terms
         return self
 
     def close(self) -> None:
-        """Close the file; what was told is there already."""
+        """Close the file; what was told is there already. A `with` block does this at its end."""
         self._state.close()
 
+    def __enter__(self) -> "Live":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def ask(self, n: int = 1) -> list[Page]:
-        """Return the next pages to show.
+        """Return the next pages to show, at most 100,000.
 
         What is out and not yet told counts as much as is expected of it, so that many pages at once differ.
-
-        Args:
-            n: number of pages, at most 100,000.
 
         Raises:
             ConfigError: for another number, or if nothing can be written.
@@ -200,9 +205,8 @@ class Live:
         """Let a block have the next pages, as `ask`; they are given out only if the block ends well."""
         check_whole("n", n, 1, _MOST_PAGES)
         with self._state.changing():
-            T, S = self._state.counts()
             asked, _ = self._state.numbers()
-            lists = self._next(T, S, self._state.untold(self.terms.page_size), int(n), seed=asked)
+            lists = self._next(*self._state.counts(), self._state.untold(), int(n), seed=asked)
             self._state.add(asked + 1, lists)
             yield [Page(number, self._names(shown)) for number, shown in enumerate(lists, asked + 1)]
 
@@ -244,10 +248,15 @@ class Live:
             return self._state.stop() is not None
 
     @property
-    def answer(self) -> tuple[str, ...]:
-        """Names of the best `K` items, the best first: those with which the test ended, or as they are now."""
+    def answer(self) -> tuple[str, ...] | None:
+        """Names of the `K` items with which the test ended, the best first; `None` if it is not over."""
+        return self.best if self.done else None
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The answer or, before there is one, the names of the best `K` items as they are now."""
         with self._state.reading():
-            return self._names(self._best())
+            return self._best()
 
     @property
     def status(self) -> Status:
@@ -255,14 +264,12 @@ class Live:
         with self._state.reading():
             T, S = self._state.counts()
             asked, told = self._state.numbers()
-            several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
-            pairs = 0.0 if in_order or several else expected_pairs(*self._state.history(self.terms.page_size))
-            found = findings(self._state.looks(), self.terms.items, several, in_order, pairs)
-            best, stop = self._best(), self._state.stop()
-        inside = np.isin(np.arange(len(T)), best)
+            found, best, stop = self._findings(told), self._best(), self._state.stop()
+        inside = np.isin(self.terms.items, best)
         return Status(
             stop is not None,
-            self._names(best),
+            best if stop else None,
+            best,
             self._items(T, S),
             asked,
             told,
@@ -278,36 +285,46 @@ class Live:
         from cascadebai_cli.figures.pictures import draw_intervals
 
         with self._state.reading():
-            items, clicked = self._state.history(self.terms.page_size)
-            best, stop = self._names(self._best()), self._state.stop()
+            items, clicked = self._state.history()
+            best, stop = self._best(), self._state.stop()
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
-        looked, over = self.terms.looked(clicked), stop[0] if stop else None
+        over = stop[0] if stop else None
         views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), *([over] if over else [])])
-        counts = [self._counted(items[:n], looked[:n], clicked[:n]) for n in views.tolist()]
+        counts = [self._counted(items[:n], clicked[:n]) for n in views.tolist()]
         curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
         order = [self.terms.items.index(one.item) for one in now]
         title = f"the best {self.terms.K} of {count(len(now))} items"
-        names, places = [one.item for one in now], [str(one.place) for one in now]
+        names, places = [one.item for one in now], [one.place for one in now]
         return draw_intervals(names, places, best, views, curves.transpose(1, 2, 0)[:, order], title, over)
 
-    def _counted(self, items: IntArray, looked: BoolArray, clicked: BoolArray) -> tuple[IntArray, IntArray]:
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _counted(self, items: IntArray, clicked: BoolArray) -> tuple[IntArray, IntArray]:
         """Return looks and clicks of each item with those of the start, given some pages, shape `(n, M)` each."""
+        looked = self.terms.looked(clicked)
         seen = (np.bincount(items[of], minlength=len(self.terms.items)) for of in (looked, looked & clicked))
         looks, clicks = (known + np.array(start) for known, start in zip(seen, self.terms.start, strict=True))
         return looks, clicks
 
-    # --- parts -----------------------------------------------------------------------------------------------------
+    def _findings(self, told: int) -> list[Check]:
+        several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
+        pairs = 0.0 if in_order or several else self._expected_pairs(told)
+        return findings(self._state.looks(), self.terms.items, several, in_order, pairs)
+
+    def _expected_pairs(self, told: int) -> float:
+        """Return how many pairs of clicks on one page are expected, as some thousand of all pages have them."""
+        items, clicked = self._state.history(every=-(-told // _SAMPLE) or 1)
+        return expected_pairs(items, clicked) * told / max(len(items), 1)
 
     def _learner(self, T: IntArray, S: IntArray, seed: int = 0) -> KLLucb | Posterior:
         """Return the learner that has seen these counts."""
         of, L, M = self.terms, len(self.terms.items), self.terms.page_size
-        learner = (
-            Posterior(L, of.K, of.delta, of.epsilon, of.prior, M, rng=np.random.default_rng([of.seed, seed]))
-            if of.stopping == "posterior"
-            else KLLucb(L, of.K, of.delta, of.epsilon, list_length=M)
-        )
+        learner: KLLucb | Posterior = KLLucb(L, of.K, of.delta, of.epsilon, list_length=M)
+        if of.stopping == "posterior":
+            rng = np.random.default_rng([of.seed, seed])
+            learner = Posterior(L, of.K, of.delta, of.epsilon, of.prior, M, rng=rng)
         learner.take_place(T, S)
         return learner
 
@@ -339,9 +356,9 @@ class Live:
         self._state.end(learner.recommendation)
         return None
 
-    def _best(self) -> Sequence[int]:
+    def _best(self) -> tuple[str, ...]:
         stop = self._state.stop()
-        return stop[1] if stop else self._learner(*self._state.counts()).recommendation
+        return self._names(stop[1] if stop else self._learner(*self._state.counts()).recommendation)
 
     def _tell(self, told: Told) -> tuple[list[int], list[int]] | None:
         """Take what is said of a page; return the items that count with their outcomes, `None` if it was told before.
@@ -353,21 +370,23 @@ class Live:
         page = self.terms.page_called(page) if isinstance(page, str) and "-" in page else page
         if isinstance(page, bool) or not isinstance(page, int | np.integer):
             raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
-        items, known = self._state.page(int(page))
+        page = int(page)
+        items, known = self._state.page(page)
         shown = self._names(items)
-        clicks, skips = (_places(int(page), shown, said) for said in (told.clicked, told.skipped))
+        skipped = [one for one in told.skipped or () if one in shown or not told.of_all]
+        clicks, skips = (_places(page, shown, said) for said in (told.clicked, skipped))
+        outcomes = np.isin(np.arange(len(items)), clicks)
+        looked = np.flatnonzero(self.terms.looked(outcomes[None])[0]).tolist()
         for place in set(clicks).intersection(skips):
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
-        for name in (name for name in shown if name in told.silent):
-            raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
-        outcomes = np.isin(np.arange(len(items)), clicks)
-        looked = self.terms.looked(outcomes[None])[0]
-        missing = set(np.flatnonzero(looked).tolist()).difference(clicks, skips) if skips else ()
-        for name in (shown[place] for place in sorted(missing)):
-            raise ConfigError(f"page {page} has rows, but none of {name}, which it shows; give each of its items a row")
+        for place in [] if told.skipped is None else [at for at in looked if at not in (*clicks, *skips)]:
+            raise ConfigError(
+                f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other items "
+                "of this page; give each item of the page a row, or a column"
+            )
         if known is None:
-            seen = [item for item, is_seen in zip(items, looked, strict=True) if is_seen]
-            self._state.tell(int(page), clicks, seen)
+            seen = items[: len(looked)]
+            self._state.tell(page, clicks, seen)
             return seen, outcomes[: len(seen)].astype(int).tolist()
         if known != clicks:
             raise ConfigError(
@@ -377,13 +396,14 @@ class Live:
         return None
 
     def _items(self, T: IntArray, S: IntArray) -> tuple[ItemStatus, ...]:
-        rate = S / np.maximum(T, 1)
-        low, high = self._intervals(T, S)
+        (low, high), rate = self._intervals(T, S), S / np.maximum(T, 1)
         places = _decided(low, high, self.terms.K, self.terms.epsilon)
-        rates = [one if looks else None for one, looks in zip(rate.tolist(), T.tolist(), strict=True)]
-        rows = zip(self.terms.items, T.tolist(), S.tolist(), rates, low.tolist(), high.tolist(), places, strict=True)
-        entries = [ItemStatus(*row) for row in rows]
-        return tuple(entries[i] for i in np.lexsort((-T, -rate)))
+
+        def status(i: int) -> ItemStatus:
+            seen = float(rate[i]) if T[i] else None
+            return ItemStatus(self.terms.items[i], int(T[i]), int(S[i]), seen, float(low[i]), float(high[i]), places[i])
+
+        return tuple(map(status, np.lexsort((-T, -rate)).tolist()))
 
     def _intervals(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray]:
         terms = self.terms
@@ -405,10 +425,10 @@ class Live:
             trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
             engine, job = new_job(self._learner(T, S, i), trial, feedback, "auto", None)
             jobs.append(job)
-        ended = (run for _, run in engine.run(jobs, lambda: time.monotonic() > until))
-        steps = [run.steps if isinstance(run, Run) else None for run in ended]
-        steps.sort(key=lambda one: (one is None, one))
-        low, middle, high = (steps[round(share * (len(steps) - 1))] for share in (0.05, 0.5, 0.95))
+        ended = engine.run(jobs, lambda: time.monotonic() > until)
+        steps = sorted(run.steps if isinstance(run, Run) else np.inf for _, run in ended)
+        at = (steps[round(share * (len(steps) - 1))] for share in (0.05, 0.5, 0.95))
+        low, middle, high = (None if one == np.inf else int(one) for one in at)
         return low, middle, high
 
     def _names(self, items: Iterable[int]) -> tuple[str, ...]:
@@ -417,21 +437,32 @@ class Live:
 
 def rehearsal(live: Live) -> Live:
     """Return a test in memory with the terms of another one, and nothing told."""
-    return Live.__new__(Live)._go_on(State.made(None, live.terms))
+    return Live.__new__(Live)._go_on(State(None, live.terms))
+
+
+def _differences(items: Sequence[str], known: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return sentences on the items that are in a log or in the test only."""
+    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
+    return (
+        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
+        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
 
 
 def _told(pages: Any) -> Iterator[Told]:
     for pair in pages if isinstance(pages, Iterable) else [pages]:
-        if isinstance(pair, Told):
-            yield pair
-            continue
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
+        if not isinstance(pair, Told) and (not isinstance(pair, list | tuple) or len(pair) != 2):
             raise ConfigError(f"tell_many takes pairs of a page and its clicks, but was given {quoted(pair)}")
         yield Told(*pair)
 
 
 def _directory(path: Any) -> Path:
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ConfigError(f"path is {quoted(path)}, but must be the directory of a test")
     return Path(path)
 
@@ -452,9 +483,9 @@ def _place(page: int, shown: Sequence[str], one: Any) -> int:
         if not 1 <= one <= len(shown):
             raise ConfigError(f"page {page} has no position {one}; give one from 1 to {len(shown)}")
         return int(one) - 1
-    if not isinstance(one, str) or one not in shown:
+    if not isinstance(one, str) or plain(one) not in shown:
         raise ConfigError(f"item {quoted(one)} is not on page {page}, which shows {', '.join(shown)}")
-    return shown.index(one)
+    return shown.index(plain(one))
 
 
 def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:
@@ -466,7 +497,7 @@ def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:
     return np.bincount(lists.ravel(), looks.ravel(), len(ends)).astype(np.float64)
 
 
-def _decided(low: FloatArray, high: FloatArray, K: int, epsilon: float) -> list[Literal["in", "out", "open"]]:
+def _decided(low: FloatArray, high: FloatArray, K: int, epsilon: float) -> list[_Place]:
     """Return for each item whether it is in, out or open: fewer than `K` others may be better, or `K` others are."""
     may_be_better = (high[None, :] - epsilon > low[:, None]).sum(axis=1) - (high - epsilon > low)
     are_better = (low[None, :] > high[:, None]).sum(axis=1)

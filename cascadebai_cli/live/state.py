@@ -9,9 +9,10 @@ import re
 import secrets
 import sqlite3
 import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
 from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.text import count, for_shell, listed, p_value, quoted
+from cascadebai_cli.text import count, for_shell, p_value, quoted
 
 _FILE = "live.sqlite"
 _VERSION = 4
@@ -57,26 +58,15 @@ _UPGRADES = {
     ),
 }
 """What brings a file of a format to the next one when it is opened."""
-_ADD = (
-    "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
-    "ON CONFLICT (item, place, block) DO UPDATE SET T = T + 1, S = S + excluded.S"
-)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a test is about; it does not change.
+    """What a test is about; it does not change. Arguments as for `Live`, but for these.
 
     Attributes:
-        items: names of the items.
-        K: number of items to find.
-        delta, epsilon: risk and tolerance.
-        page_size: number of items on a page.
-        stopping: `bounds` or `posterior`.
-        seed: seed of what is drawn.
         prior: the laws that the click rates may have, before any click and the log.
         start: looks and clicks of each item before the first page, from a log.
-        reads: what counts of a page: `click`, the items down to the first click, or `page`, all of it.
         tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
             none in tests that were begun before there were such letters.
     """
@@ -120,6 +110,11 @@ class Terms:
         return int(found[2])
 
 
+def plain(name: str) -> str:
+    """Return a name with each letter in one way, as some systems write `e` and an accent for one letter."""
+    return unicodedata.normalize("NFC", name)
+
+
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
@@ -129,77 +124,60 @@ class State:
 
     Args:
         directory: directory of the file; `None` keeps the state in memory.
+        new: the terms of a new test; `None` goes on with the one that is there.
 
     Raises:
-        ConfigError: if it holds no test, or one of another version.
+        ConfigError: if the directory holds no test, or one of another version; for a new test, if it holds one already,
+            or cannot be written to.
     """
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, new: Terms | None = None) -> None:
         self.name = str(directory or "this test")
         self._lock = threading.RLock()
-        if directory is not None and not (directory / _FILE).is_file():
-            raise ConfigError(f"{self.name} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
-        with self._in_words():
-            self._db = sqlite3.connect(
-                ":memory:" if directory is None else directory / _FILE,
-                timeout=_PATIENCE,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-
-    @classmethod
-    def made(cls, directory: Path | None, terms: Terms) -> "State":
-        """Return the state of a new test.
-
-        Raises:
-            ConfigError: if the directory cannot be written to, or holds a test.
-        """
         if directory is not None:
-            try:
-                directory.mkdir(parents=True, exist_ok=True)
-                (directory / _FILE).touch()
-            except OSError as error:
-                raise ConfigError(f"{directory} cannot be written to ({error.strerror}); name another one") from error
-        state = cls(directory)
-        with state._in_words():
-            state._db.execute("PRAGMA journal_mode = WAL")
-        with state.changing():
-            if state._begun():
-                raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
+            _find_or_make(directory, new is not None)
+        file = ":memory:" if directory is None else directory / _FILE
+        with self._in_words():
+            self._db = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        if new is not None:
+            self._begin(new)
+        self.terms = self._terms()
+
+    def _begin(self, terms: Terms) -> None:
+        with self._in_words():
+            self._db.execute("PRAGMA journal_mode = WAL")
+        with self.changing():
+            if self._is_begun():
+                raise ConfigError(f"{self.name} holds a test already; name another directory, or go on with that one")
             for table in _TABLES:
-                state._db.execute(table)
+                self._db.execute(table)
             start = zip(*terms.start, strict=True)
             held = {"version": _VERSION, "stop": None, "terms": asdict(terms)}
-            state._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
-            state._db.executemany("INSERT INTO counts VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(start)])
-        return state
+            self._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
+            self._db.executemany("INSERT INTO counts VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(start)])
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def terms(self) -> Terms:
-        """Return what the test is about.
-
-        Raises:
-            ConfigError: if the file holds no test, or one of another version.
-        """
+    def _terms(self) -> Terms:
         with self.reading():
-            if not self._begun():
+            if not self._is_begun():
                 raise ConfigError(
                     f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so "
                     "take a copy of it; if not, its start was interrupted; start it again"
                 )
             version = self._meta("version")
-            if version not in (*_UPGRADES, _VERSION):
-                raise ConfigError(
-                    f"{self.name} was written by another version of this program (format {version}, this one reads "
-                    f"{_VERSION}); take that version, or start a new test"
-                )
+        if version not in (*_UPGRADES, _VERSION):
+            raise ConfigError(
+                f"{self.name} was written by another version of this program (format {version}, this one reads "
+                f"{_VERSION}); take that version, or start a new test"
+            )
         if version != _VERSION:
             self._upgrade()
         with self.reading():
-            return Terms(**{name: _as_tuple(value) for name, value in self._meta("terms").items()})
+            held = {name: _as_tuple(value) for name, value in self._meta("terms").items()}
+        return Terms(**{**held, "items": tuple(map(plain, held["items"]))})
 
     def _upgrade(self) -> None:
         with self.changing():
@@ -208,17 +186,13 @@ class State:
                     self._db.execute(change)
             self._db.execute(f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'")
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> AbstractContextManager[None]:
         """Make a block one transaction: all of it is on disk at its end, or nothing."""
-        with self._transaction("IMMEDIATE"):
-            yield
+        return self._transaction("IMMEDIATE")
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Let a block see one moment, whatever other processes write."""
-        with self._transaction("DEFERRED"):
-            yield
+        return self._transaction("DEFERRED")
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[None]:
@@ -237,20 +211,24 @@ class State:
         try:
             yield
         except sqlite3.Error as error:
+            if "closed database" in str(error):
+                raise ConfigError(f"{self.name} was closed; if it has a directory, Live.open goes on with it") from None
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise ConfigError(
                     f"{self.name}: its {_FILE} is damaged ({error}), and what was told is lost if there is no copy of "
                     "it; put a whole copy in its place, or start a new test"
                 ) from error
+            busy = "locked" in str(error) or "within a transaction" in str(error)
+            way_out = "let the other process or block that writes come to its end" if busy else "give room and rights"
             raise ConfigError(
                 f"{self.name}: its {_FILE} cannot be used ({error}); nothing of this was written, and what was told "
-                "before is kept: give room and rights, and do it again"
+                f"before is kept: {way_out}, and do it again"
             ) from error
 
     # --- what a block does ---------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Return looks and clicks of each item on pages that were told, shape `(L,)` each."""
+        """Return looks and clicks of each item, with those of the start, shape `(L,)` each."""
         T, S = np.array(self._db.execute("SELECT T, S FROM counts ORDER BY item").fetchall(), np.int64).T
         return T, S
 
@@ -261,10 +239,12 @@ class State:
         )
         return asked, told
 
-    def untold(self, page_size: int) -> IntArray:
+    def untold(self) -> IntArray:
         """Return the items of the pages that were not told, shape `(n, page_size)`."""
-        found = [blob for (blob,) in self._db.execute("SELECT items FROM pages WHERE told IS NULL")]
-        return np.frombuffer(b"".join(found), np.int32).reshape(-1, page_size).astype(np.int64)
+        return self._lists(blob for (blob,) in self._db.execute("SELECT items FROM pages WHERE told IS NULL"))
+
+    def _lists(self, blobs: Iterable[bytes]) -> IntArray:
+        return np.frombuffer(b"".join(blobs), np.int32).reshape(-1, self.terms.page_size).astype(np.int64)
 
     def add(self, first: int, lists: Sequence[Sequence[int]]) -> None:
         """Add pages with the numbers from `first` on."""
@@ -283,14 +263,18 @@ class State:
             asked = self.numbers()[0]
             given = f"has pages 1 to {asked:,}" if asked else "has no pages yet"
             raise ConfigError(f"page {quoted(number)} was never given out; {self.name} {given}")
-        return np.frombuffer(row[0], np.int32).tolist(), None if row[1] is None else json.loads(row[1])
+        return self._lists(row[:1])[0].tolist(), None if row[1] is None else json.loads(row[1])
 
     def tell(self, number: int, clicks: Sequence[int], seen: Sequence[int]) -> None:
         """Write down the places of the clicks on a page, and count the items that were seen, from the top."""
         change = "UPDATE pages SET clicks = ?, told = (SELECT COALESCE(MAX(told), 0) + 1 FROM pages) WHERE id = ?"
         self._db.execute(change, (json.dumps(clicks), number))
         looks = [(item, place, number // _BLOCK, int(place in clicks)) for place, item in enumerate(seen)]
-        self._db.executemany(_ADD, looks)
+        self._db.executemany(
+            "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
+            "ON CONFLICT (item, place, block) DO UPDATE SET T = T + 1, S = S + excluded.S",
+            looks,
+        )
         self._db.executemany(
             "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
         )
@@ -309,25 +293,25 @@ class State:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""
         return np.array(self._db.execute("SELECT * FROM looks").fetchall(), np.int64).reshape(-1, 5)
 
-    def history(self, page_size: int) -> tuple[IntArray, BoolArray]:
-        """Return the items of the pages in the order in which they were told, and whether each was clicked.
+    def history(self, every: int = 1) -> tuple[IntArray, BoolArray]:
+        """Return the items of every so manieth page, in the order in which they were told, and which were clicked.
 
         Both have the shape `(n, page_size)`.
         """
-        rows = self._db.execute("SELECT items, clicks FROM pages WHERE told IS NOT NULL ORDER BY told").fetchall()
-        items = np.frombuffer(b"".join(blob for blob, _ in rows), np.int32).reshape(-1, page_size)
-        marks = {text: np.isin(np.arange(page_size), json.loads(text)) for text in {text for _, text in rows}}
-        clicked = np.array([marks[text] for _, text in rows], bool).reshape(-1, page_size)
-        return items.astype(np.int64), clicked
+        found = "SELECT items, clicks FROM pages WHERE told IS NOT NULL AND told % ? = 0 ORDER BY told"
+        rows = self._db.execute(found, (every,)).fetchall()
+        size = self.terms.page_size
+        marks = {text: np.isin(np.arange(size), json.loads(text)) for text in {text for _, text in rows}}
+        clicked = np.array([marks[text] for _, text in rows], bool).reshape(-1, size)
+        return self._lists(blob for blob, _ in rows), clicked
 
     def pages_with_several_clicks(self) -> int:
         """Return how many pages have two clicks or more."""
         (found,) = self._db.execute("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'").fetchone()
         return int(found)
 
-    def _begun(self) -> bool:
-        with self._in_words():
-            return bool(self._db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+    def _is_begun(self) -> bool:
+        return bool(self._db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
 
     def _meta(self, key: str) -> Any:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -336,25 +320,34 @@ class State:
         return json.loads(row[0])
 
 
+def _find_or_make(directory: Path, make: bool) -> None:
+    if not make:
+        if not (directory / _FILE).is_file():
+            raise ConfigError(f"{directory} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / _FILE).touch()
+    except FileExistsError as error:
+        raise ConfigError(f"{directory} cannot be written to, as it is a file; name a new directory") from error
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be written to ({error.strerror}); name another one") from error
+
+
 # --- The terms of a test, from what a person gives -------------------------------------------------------------------
 
 
 _CHOICES = {"stopping": ("bounds", "posterior"), "prior": (*PRIORS, "log"), "reads": ("click", "page")}
-_MOST_NAMED = 5
-"""Most items that a sentence names."""
 _SURE = 0.01
 """Largest p-value by which the positions of a log speak against taking its views for looks."""
-
-
-Counts = dict[str, tuple[int, int]]
+_MOST_VIEWS = 1e9
+"""Numbers of looks of a state that the simulated runs of `status` can count."""
+_DECIMAL = "say --decimal . or --decimal ,"
+_Counts = dict[str, tuple[int, int]]
 """Looks and clicks of each item of a log."""
 
 
-_MOST_VIEWS = 1e9
-"""Numbers of looks of a state that the simulated runs of `status` can count."""
-
-
-def counts_of(log: Any) -> Counts:
+def counts_of(log: Any) -> _Counts:
     """Return the counts of a log.
 
     Raises:
@@ -369,7 +362,10 @@ def counts_of(log: Any) -> Counts:
     if layout is None:
         there = source.columns if path is None else _header(path)
         layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
-    read = log_of(source, layout) if path is None else read_log(path, layout)
+    try:
+        read = log_of(source, layout) if path is None else read_log(path, layout)
+    except ConfigError as error:  # `plan` has an option for this
+        raise ConfigError(str(error).replace(_DECIMAL, "write whole numbers without such signs")) from error
     if not (read.clicks % 1 == 0).all() or not (read.views % 1 == 0).all():
         raise ConfigError(f"{read.name}: a test can start with whole numbers of clicks and views only")
     if (most := read.views.max()) > _MOST_VIEWS:
@@ -378,35 +374,21 @@ def counts_of(log: Any) -> Counts:
     if read.dispersion > 1:
         raise ConfigError(f"{read.name}: {read.notes[-1]}; a test cannot start with such counts, so leave the log out")
     if read.cells is not None:
-        _refuse_positions(read.name, read.cells, len(read.names))
+        _refuse_positions(read.name, read.cells)
     counts = zip(read.views.astype(int).tolist(), read.clicks.astype(int).tolist(), strict=True)
-    return dict(zip(read.names, counts, strict=True))
-
-
-def differences(items: Sequence[str], known: Counts) -> tuple[str, ...]:
-    """Return sentences on the items that are in a log or in the test only."""
-    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
-    return (
-        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
-        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
+    return dict(zip(map(plain, read.names), counts, strict=True))
 
 
 def _header(path: Path) -> Sequence[str]:
     return sheet_of(read_any_text(path, shown(path))[0], shown(path)).header if path.is_file() else ()
 
 
-def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
+def _refuse_positions(name: str, cells: pd.DataFrame) -> None:
     place = pd.to_numeric(cells["position"], errors="coerce")
     if place.isna().any():
         raise ConfigError(f"{name}: position {cells['position'][place.isna()].iloc[0]!r} is no number")
     looks = np.column_stack([cells["item"], place.rank(method="dense"), 0 * place, cells["views"], cells["clicks"]])
-    worst = min((check.p for check in of_all_places(looks.astype(np.int64), L)), default=1.0)
+    worst = min((check.p for check in of_all_places(looks.astype(np.int64))), default=1.0)
     if worst < _SURE:
         raise ConfigError(
             f"{name}: items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are "
@@ -415,7 +397,7 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
 
 
 def checked_terms(
-    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: Counts | None, **chosen: Any
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts | None, **chosen: Any
 ) -> Terms:
     """Return the terms of a test; `chosen` are those of which there are a few to choose from.
 
@@ -433,12 +415,11 @@ def checked_terms(
         if value not in _CHOICES[what]:
             raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
     prior = _prior_of(chosen["prior"], chosen["stopping"], names, known)
-    counts = [(known or {}).get(name, (0, 0)) for name in names]
-    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
-    if known is not None and not any(start[0]):
+    looks, clicks = zip(*((known or {}).get(name, (0, 0)) for name in names), strict=True)
+    if known is not None and not any(looks):
         raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
-    numbers = int(K), float(delta), float(epsilon), int(size)
-    return Terms(tuple(names), *numbers, chosen["stopping"], int(seed), prior, start, _new_tag(), chosen["reads"])
+    chosen |= {"K": int(K), "delta": float(delta), "epsilon": float(epsilon), "page_size": int(size), "seed": int(seed)}
+    return Terms(tuple(names), start=(looks, clicks), tag=_new_tag(), **{**chosen, "prior": prior})
 
 
 def _checked_names(items: Any) -> list[str]:
@@ -450,15 +431,16 @@ def _checked_names(items: Any) -> list[str]:
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
         if name != name.strip():  # files are read without them
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text without spaces at its ends")
-    often, times = next(iter(Counter(names).most_common(1)), ("", 0))
-    if times > 1:
-        raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
+    names = list(map(plain, names))
+    for name, times in Counter(names).most_common(1):
+        if times > 1:
+            raise ConfigError(f"items: {quoted(name)} is there twice; give each item a name of its own")
     if len(names) < 2:
         raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
     return names
 
 
-def _prior_of(prior: str, stopping: str, names: Sequence[str], known: Counts | None) -> Laws:
+def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts | None) -> Laws:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
     if prior != "log":
