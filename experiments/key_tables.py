@@ -13,8 +13,8 @@ from cascadebai_cli.options import Option
 from cascadebai_cli.planning.files import Interval, PlanFile, Range
 from cascadebai_cli.store.columns import TABLES, TIMES_CSV
 from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.study.cells import learner_options
 from cascadebai_cli.study.instances import SizedEntry
-from cascadebai_cli.study.learners import learner_options
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.workflows.init import Schema, schema_of
 from experiments.markdown import table

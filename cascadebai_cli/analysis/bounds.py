@@ -13,8 +13,7 @@ from cascadebai_cli.learners.registry import BATCH, LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
 from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, TABLES, Shown, interval, printed
-from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.learners import default_options
+from cascadebai_cli.study.cells import Cell, default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, cell_bounds, exact_constant, lower_bound

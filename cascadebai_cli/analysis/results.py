@@ -19,11 +19,10 @@ from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
 from cascadebai_cli.store.trials import read_trials, times_of
-from cascadebai_cli.study.cells import weights_key
+from cascadebai_cli.study.cells import LearnerEntry, option_values, weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import for_shell
 from cascadebai_cli.theory.budget import hardness

@@ -15,12 +15,11 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.options import record_options
-from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.cells import Cell, LearnerEntry, option_values
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
 from cascadebai_cli.study.kinds import GRID, KINDS, MEASURES, FigureKind, Words
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 
 # --- Instances that differ in one option only, such as the number of a draw, so that a mean may be taken ------------
 

@@ -17,7 +17,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
-from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.cells import Cell, LearnerEntry, option_values
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
     FIRST,
@@ -42,7 +42,6 @@ from cascadebai_cli.study.fields import (
 )
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.text import count
 
