@@ -16,7 +16,8 @@ from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.cells import LearnerEntry, option_values
-from cascadebai_cli.study.fields import Fit, as_place, formula_of
+from cascadebai_cli.study.fields import as_place
+from cascadebai_cli.study.instances import Fit, formula_of
 from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.text import value_text
 

@@ -21,7 +21,6 @@ from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
 from cascadebai_cli.store.trials import read_trials, times_of
 from cascadebai_cli.study.cells import LearnerEntry, option_values, weights_key
 from cascadebai_cli.study.config import Study, stored_study
-from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import for_shell
@@ -80,7 +79,7 @@ class StudyResults:
     @cached_property
     def missing(self) -> list[str]:
         """One sentence for each way in which the sweep is not finished; empty if it is."""
-        wanted = first_of(self.study.trials)
+        wanted = self.study.first_trials
         done = self.summary.loc[self.summary["n"] >= wanted, "cell_id"]
         cells = {*self.manifest.cells, *self.summary["cell_id"]}
         if short := len(cells - set(done)):

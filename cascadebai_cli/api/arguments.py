@@ -24,7 +24,7 @@ from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.study.cells import options_of
 from cascadebai_cli.study.config import Study, plain_value, study_of
-from cascadebai_cli.study.document import sentence, show
+from cascadebai_cli.study.fields import sentence, show
 from cascadebai_cli.text import for_terminal, quoted
 from cascadebai_cli.workflows.run import Backend
 

@@ -27,8 +27,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
 from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
-from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import FileName, Text, as_written, says
+from cascadebai_cli.study.fields import FileName, Text, as_written, says, show
 from cascadebai_cli.study.instances import is_named_only
 from cascadebai_cli.version import __version__
 

@@ -9,7 +9,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import MANIFEST, PLACE
 from cascadebai_cli.store.manifest import MAKERS, Manifest, grid_of, hash_of, refuse_to_merge
 from cascadebai_cli.study.config import stored_study
-from cascadebai_cli.study.document import show
+from cascadebai_cli.study.fields import show
 from cascadebai_cli.study.kinds import ALL_AXES
 
 # --- Merging the configs of parts of a grid -------------------------------------------------------------------------

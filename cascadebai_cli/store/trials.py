@@ -35,8 +35,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import AGAIN, as_csv, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import Enough, first_of
+from cascadebai_cli.study.fields import Enough, show
 
 # --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
 
@@ -158,7 +157,7 @@ def misses_aim(trials: int | Enough, rows: Any) -> bool:
 def likely_number(trials: int | Enough, rows: Any) -> int:
     """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
     if isinstance(trials, int) or len(rows) < 2:
-        return first_of(trials)
+        return trials if isinstance(trials, int) else trials.at_least
     return ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
 
 

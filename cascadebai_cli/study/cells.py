@@ -28,7 +28,6 @@ from cascadebai_cli.learners.own import MakeGenerator, is_own, parameters, plugi
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, BUDGET, LearnerSpec, find_algorithm, knows_budget
 from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT, Feedback, FloatArray, Instance
-from cascadebai_cli.study.document import mistake, sentence, show
 from cascadebai_cli.study.fields import (
     Entry,
     Epsilons,
@@ -38,7 +37,10 @@ from cascadebai_cli.study.fields import (
     SizeList,
     Text,
     context_of,
+    mistake,
     says,
+    sentence,
+    show,
 )
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
 

@@ -1,8 +1,9 @@
 """The instances of a config: families, files, formulas, lists, and users' own families."""
 
 import inspect
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,25 +24,27 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
-from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FloatArray, Items
 from cascadebai_cli.model.users import USERS, Users, users_options
 from cascadebai_cli.options import record_options
-from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import (
     MOST_ITEMS,
     Budgets,
     Entry,
     Epsilons,
-    Fit,
     Formula,
+    List,
     Risks,
     SizeList,
     Text,
     Zip,
+    as_list,
     context_of,
+    mistake,
     one_of,
     says,
+    show,
 )
 from cascadebai_cli.text import unrounded
 
@@ -107,6 +110,81 @@ def _users_keys() -> dict[str, Any]:
 
 
 UsersEntry = create_model("UsersEntry", __base__=_Users, __doc__=_Users.__doc__, **_users_keys())
+
+
+# --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
+
+_ANY = "x"
+"""A name that a model may use for its axis, whichever that is."""
+
+
+class Coefficients(Entry):
+    """Known coefficients of a fit `c1 f(K) + c2`, which are printed beside ours."""
+
+    c1: Annotated[float | None, says("Slope.", "23802.95")] = None
+    c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
+    r2: Annotated[float | None, says("Share of the variance of the means that the fit explains.", "0.9988")] = None
+    p_value: Annotated[float | None, says("p-value of the slope.", "1.39e-58")] = None
+
+
+class Fit(Entry):
+    """The axis of a curve, and the models that are fitted to its mean steps."""
+
+    x: Annotated[
+        Text, says("Axis: a number of the grid, or an option in which otherwise equal learners differ.", "delta")
+    ] = "K"
+    model: Annotated[
+        tuple[Text, ...],
+        List,
+        BeforeValidator(as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+        says(
+            "One or more models: the f in c1 f + c2, a formula in the axis, which may be called x.",
+            "K^2",
+            "[log(x), sqrt(x)]",
+        ),
+    ]
+    published: Annotated[
+        Coefficients | None, says("Values of the paper, printed beside ours.", "{c1: 23802.95, c2: 67400.19}")
+    ] = None
+    prior: Annotated[Coefficients | None, says("Values of an earlier program, for reference.", "{c1: 21881.8}")] = None
+
+    @model_validator(mode="after")
+    def _check_models(self) -> "Fit":
+        for model in self.model:
+            try:
+                parse(formula_of(model, self.x), [self.x])
+            except ConfigError as error:
+                raise mistake(str(error), "model") from None
+        if len(self.model) != 1 and (self.published or self.prior or not self.model):
+            raise mistake("known values belong to one model; name exactly one", "model")
+        return self
+
+    def refuse_valueless(self, values: Iterable[float]) -> None:
+        """Refuse a model that has no value somewhere on the axis.
+
+        Raises:
+            PydanticCustomError: if there is one; the message names the model and the first such value.
+        """
+        for value in values:
+            for model in self.model:
+                try:
+                    evaluate(formula_of(model, self.x), {self.x: value})
+                except ConfigError as error:
+                    raise mistake(str(error), "model") from None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models with the name of the axis in place of `x`."""
+        return tuple(_named(model, self.x) for model in self.model)
+
+
+def formula_of(model: str, x: str) -> str:
+    """Return a model as a formula in its axis."""
+    return _named(model, x).replace("^", "**")
+
+
+def _named(model: str, x: str) -> str:
+    return re.sub(rf"\b{_ANY}\b", x, model)
 
 
 # --- What all instance entries of a config have in common -----------------------------------------------------------

@@ -16,8 +16,7 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.options import record_options
 from cascadebai_cli.study.cells import Cell, LearnerEntry, option_values
-from cascadebai_cli.study.document import mistake, show
-from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
+from cascadebai_cli.study.fields import Entry, List, Text, as_place, mistake, not_empty, one_of, says, show
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
 from cascadebai_cli.study.kinds import GRID, KINDS, MEASURES, FigureKind, Words
 

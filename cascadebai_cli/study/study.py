@@ -18,7 +18,6 @@ from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
 from cascadebai_cli.study.cells import Cell, LearnerEntry, option_values
-from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
     FIRST,
     MOST_POINTS,
@@ -29,6 +28,7 @@ from cascadebai_cli.study.fields import (
     FeedbackName,
     FileName,
     Filled,
+    KeyPath,
     PermutationName,
     Records,
     Risks,
@@ -37,8 +37,11 @@ from cascadebai_cli.study.fields import (
     Trials,
     Zip,
     context_of,
+    mistake,
     not_empty,
     says,
+    show,
+    within,
 )
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
@@ -391,6 +394,16 @@ class Study(Entry):
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order instance, learner, L, K, delta, epsilon, budget; none if the study is only read."""
         return self._cells
+
+    @property
+    def first_trials(self) -> int:
+        """Number of trials that a cell gets in any case."""
+        return self.trials if isinstance(self.trials, int) else self.trials.at_least
+
+    @property
+    def most_trials(self) -> int:
+        """Largest number of trials that a cell can get."""
+        return self.trials if isinstance(self.trials, int) else self.trials.at_most
 
     @property
     def has_users(self) -> bool:

@@ -28,7 +28,8 @@ from cascadebai_cli.figures.style import page_mark, read_style, render_pages, wa
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
-from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes, show
+from cascadebai_cli.study.document import Document, Override, load_yaml
+from cascadebai_cli.study.fields import mistakes, show
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
 from cascadebai_cli.text import listed
 from cascadebai_cli.workflows.tables import warn_of_gaps

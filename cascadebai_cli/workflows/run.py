@@ -24,8 +24,7 @@ from cascadebai_cli.store.records import Recording, with_records
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
-from cascadebai_cli.study.fields import first_of
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, load_study
 from cascadebai_cli.text import Table, count, duration, for_table, parameter, percent
 
 __all__ = ["Backend", "Choice", "Given", "cell_in_words", "run", "simulate"]
@@ -153,9 +152,9 @@ def run(
     """
     if trial is not None and trial >= MOST_TRIALS:
         raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
-    study = read_study(config, given)
+    study = load_study(config, given.overrides)
     cells = _chosen(study.cells, asdict(choice))
-    numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
+    numbers = np.arange(study.first_trials) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
     settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
     backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()

@@ -24,7 +24,7 @@ from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, THINNED, Instance
 from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users, page_of
 from cascadebai_cli.running.worker import run_trial
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.sharp import known_to_look
 
 EXAMPLES: list[Users] = [
@@ -328,7 +328,7 @@ learners:
 
 def test_users_of_an_instance_are_part_of_its_cells(tmp_path) -> None:
     (tmp_path / "study.yaml").write_text(CONFIG)
-    one, two = read_study(tmp_path / "study.yaml").cells
+    one, two = load_study(tmp_path / "study.yaml").cells
     assert one.cell_id != two.cell_id
     assert "users" not in one.content
     assert two.content["users"] == {"kind": "cascade", "leave": 0.4}
@@ -420,7 +420,7 @@ learners:
 def cells_of(tmp_path, keys: str, other: str):
     path = tmp_path / "two.yaml"
     path.write_text(TWO.replace("KEYS", keys).replace("OTHER", other))
-    return read_study(path).cells
+    return load_study(path).cells
 
 
 @pytest.mark.parametrize("users", ["dependent-click", "cascade"])
@@ -457,11 +457,11 @@ def test_users_and_feedback_that_no_cell_uses_are_refused(tmp_path) -> None:
     own = TWO.replace("K: 2}", "K: 2, users: no-skips}").replace("OTHER", "delta: 0.2")
     path.write_text(own.replace("KEYS", "users: {kind: cascade, leave: 0.3}"))
     with pytest.raises(ConfigError, match="users: no cell uses it, since each instance has its own users"):
-        read_study(path)
+        load_study(path)
     both = TWO.replace("KEYS", "feedback: semi-bandit").replace("kl-lucb++}", "kl-lucb++, feedback: cascading}")
     path.write_text(both.replace("OTHER", "feedback: cascading"))
     with pytest.raises(ConfigError, match="feedback: no cell uses it, since each learner has its own feedback"):
-        read_study(path)
+        load_study(path)
 
 
 def test_the_claims_of_the_paper_are_not_tested_on_other_users(tmp_path) -> None:
