@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, outcomes, walk
+from cascadebai_cli.engines import lockstep, lucb, walk
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
@@ -194,8 +194,8 @@ def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -
     return in_order(run_skip_ahead(jobs, sizes, rows))
 
 
-def by_walk(made, problem: Problem, block=outcomes.BLOCK, **sizes) -> Run:
-    with patched(outcomes, BLOCK=block), patched(walk, **sizes):
+def by_walk(made, problem: Problem, block=walk._BLOCK, **sizes) -> Run:
+    with patched(walk, _BLOCK=block, **sizes):
         return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 

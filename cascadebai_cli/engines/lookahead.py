@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Job, RowState, objects
+from cascadebai_cli.engines.outcomes import Stack
 from cascadebai_cli.engines.proofs import levels_of_boundary, mean_bounds
-from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.racing import DisplayOrder, RadiusRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray

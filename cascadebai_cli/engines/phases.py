@@ -16,8 +16,7 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
     run_of,
 )
-from cascadebai_cli.engines.outcomes import RandomOutcomes
-from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.engines.outcomes import RandomOutcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform, farthest
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray

@@ -13,15 +13,14 @@ from cascadebai_cli.engines import batches, lockstep, lucb, phases, posterior, s
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
+    PairedOutcomes,
     RandomOutcomes,
-    RandomTable,
-    RewardTable,
+    RandomStack,
+    ShuffledLooks,
     Stretch,
-    TableShape,
 )
 from cascadebai_cli.engines.phases import run_phases, run_planned
-from cascadebai_cli.engines.stacks import PairedOutcomes, RandomStack, ShuffledLooks
-from cascadebai_cli.engines.walk import run_walk
+from cascadebai_cli.engines.walk import RandomTable, RewardTable, TableShape, run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior

@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import ENGINES, Engine, EngineName, resolve_engine
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.own import MakeGenerator, is_own, parameters, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer

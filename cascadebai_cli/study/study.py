@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items

@@ -14,8 +14,8 @@ from scipy.stats import ks_2samp
 import cascadebai_cli as cb
 from cascadebai_cli.engines.batches import run_batches
 from cascadebai_cli.engines.jobs import Job, Run, in_order, never
+from cascadebai_cli.engines.outcomes import ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, run_reference, simulate_block
-from cascadebai_cli.engines.stacks import ShuffledLooks
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import in_batches

@@ -11,8 +11,8 @@ from given import LEAVES_EARLY
 from sweeps import call, refusal, sweep
 
 import cascadebai_cli as cb
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, simulate
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import Uniform

@@ -13,8 +13,8 @@ from scipy import stats
 from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.lucb import may_end_early, ranked, run_lucb
+from cascadebai_cli.engines.outcomes import RandomStack, ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
-from cascadebai_cli.engines.stacks import RandomStack, ShuffledLooks
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner

@@ -14,8 +14,8 @@ from problems import learner as made_for
 from cascadebai_cli.engines.jobs import Job, Paused, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
+from cascadebai_cli.engines.outcomes import RandomStack
 from cascadebai_cli.engines.posterior import run_posterior
-from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
