@@ -37,7 +37,7 @@ from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import BatchRacingRule, BatRac, CascadeBAI, CascadeRule
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
-from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.model.problem import Feedback
 
 

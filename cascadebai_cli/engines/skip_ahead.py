@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, run_in_blocks
+from cascadebai_cli.engines.jobs import Job, Run, Runs, run_in_blocks
 from cascadebai_cli.engines.outcomes import true_places
 from cascadebai_cli.engines.proofs import WindowBounds, first_suspect_round, mean_bounds, suspects
 from cascadebai_cli.engines.skip_rows import (
@@ -47,7 +47,7 @@ from cascadebai_cli.engines.skip_rows import (
     joined,
     positions,
 )
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.protocol import RacingLearner
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Groups of rounds, and windows in one of them, of which only the numbers of clicks are looked at ----------------
@@ -429,7 +429,7 @@ def _run(block: RowBlock) -> Runs:
         Mode.WINDOW: partial(_in_parts, _look_at_window, rows.focus),
         Mode.STEPS: partial(_in_parts, _step_through, rows.focus),
     }
-    capped = bool((rows.cap < NO_CAP).any())
+    capped = bool((rows.cap < Job.NO_CAP).any())
     while len(rows):
         mode = int(np.bincount(rows.mode).argmax())
         serve[mode](block, np.flatnonzero(rows.mode == mode))

@@ -12,7 +12,7 @@ import numpy as np
 
 from cascadebai_cli.engines.jobs import Job, RowState
 from cascadebai_cli.engines.outcomes import Outcomes
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule
+from cascadebai_cli.learners.protocol import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _OF_ITEM = {"of_item": True}

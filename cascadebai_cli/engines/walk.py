@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import Run, run_of
+from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.proofs import first_suspect_round, levels, mean_bounds
-from cascadebai_cli.learners.racing import Race, RacingRule
+from cascadebai_cli.learners.protocol import Race, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Rewards from a table -------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ class _State:
 
     def result(self) -> Run:
         """Return the run as it stands."""
-        return run_of(self.race, self.steps, self.counts)
+        return Run.of_race(self.race, self.steps, self.counts)
 
     def answered(self) -> Run:
         """Return the run as it stands, with the items to name now."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean, check_list_length, pick
+from cascadebai_cli.learners.protocol import LeastObservedFirst, by_mean, check_list_length, pick
 from cascadebai_cli.model.problem import ROUNDING, BoolArray, FloatArray, IntArray
 from cascadebai_cli.theory.budget import least_observations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import all_refuted, best_means, refuse_tolerance, told_apart
-from cascadebai_cli.learners.racing import by_mean, check_list_length
+from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
 from cascadebai_cli.theory.lists import Levels, Lists
 from cascadebai_cli.theory.maximin import Contest, Mixture, maximin

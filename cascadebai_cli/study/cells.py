@@ -3,9 +3,9 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
@@ -24,15 +24,13 @@ from pydantic import (
 from cascadebai_cli.engines.simulate import ENGINES, Engine, EngineName, resolve_engine
 from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.own import MakeGenerator, is_own, parameters, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer
-from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, BUDGET, LearnerSpec, find_algorithm, knows_budget
+from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, LearnerSpec, find_algorithm, options_of
 from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT, Feedback, FloatArray, Instance
 from cascadebai_cli.study.fields import (
     Entry,
     Epsilons,
     FeedbackName,
-    PermutationName,
     Risks,
     SizeList,
     Text,
@@ -43,6 +41,7 @@ from cascadebai_cli.study.fields import (
     show,
 )
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
+from cascadebai_cli.text import count
 
 # --- Meanings of the options of learners; types and defaults stand in the signatures of the learners ----------------
 
@@ -99,10 +98,6 @@ LEARNER_OPTIONS: Mapping[str, _LearnerOption] = MappingProxyType(
 
 
 # --- Learner entries of a config, whose options are read from the algorithm's signature -----------------------------
-
-_OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
-"""Parameters of a constructor that the program sets; `rng` is the generator of the trial."""
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def _algorithm(name: str, info: ValidationInfo) -> str:
@@ -177,15 +172,6 @@ class LearnerEntry(Entry):
     def is_algorithm_1(self) -> bool:
         """Whether it is Algorithm 1 of the paper with cascading feedback, as far as the entry itself says."""
         return self.spec.is_algorithm_1() and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
-
-
-@lru_cache(maxsize=64)
-def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of an algorithm beyond those that the program sets; none for an unknown algorithm."""
-    made = find_algorithm(algorithm)
-    if made is None:
-        return MappingProxyType({})
-    return MappingProxyType({k: p for k, p in parameters(made).items() if k not in _OF_THE_GRID and p.kind in _NAMED})
 
 
 def _non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,6 +252,26 @@ def learner_options(algorithm: str) -> Mapping[str, dict[str, Any]]:
     }
 
 
+class Rewards(Entry):
+    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
+
+    rows: Annotated[
+        int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
+    ]
+    reuse: Annotated[
+        bool, says("Whether the same table is used again after its last row, or a new one is drawn.", "false")
+    ] = True
+
+    def __str__(self) -> str:
+        again = "is used again" if self.reuse else "is drawn anew each time round"
+        return f"from a table of {count(self.rows)} rows that {again}"
+
+    @property
+    def shape(self) -> TableShape:
+        """The table as engines take it."""
+        return TableShape(self.rows, self.reuse)
+
+
 # --- Cells ----------------------------------------------------------------------------------------------------------
 
 _COUNTABLE = 10**17
@@ -311,7 +317,7 @@ class Cell:
     items: tuple[str, ...]
     spec: LearnerSpec
     feedback: Feedback
-    order: PermutationName
+    order: str
     max_steps: int | None
     engine: EngineName
     rewards: TableShape | None = None
@@ -326,7 +332,7 @@ class Cell:
     @cached_property
     def path_id(self) -> str:
         """What a run depends on: the same for all budgets, unless the learner knows the budget."""
-        shared = self.answers and not knows_budget(self.spec.algorithm)
+        shared = self.answers and not self.spec.knows_budget
         return _hash({key: value for key, value in self._hashed.items() if key != "budget"}) if shared else self.cell_id
 
     @cached_property
@@ -342,7 +348,7 @@ class Cell:
             "budget": self.budget,
             "rewards": self.rewards and asdict(self.rewards),
             "weights_code": self.weights_code,
-            "code": plugin_code(self.spec.algorithm) if self.is_own else None,
+            "code": self.spec.code,
             "users": self.feedback.users and self.feedback.users.content,
             "shuffle": self.feedback.shuffled or None,
             "paired": self.paired or None,
@@ -390,11 +396,18 @@ class Cell:
         return self.budget is not None
 
     @property
+    def can_answer(self) -> bool:
+        """Whether the learner can be asked for its items at any time."""
+        return can_answer(self.build())
+
+    @property
     def problem(self) -> Instance:
         """The instance, with the items in the order of the config."""
         return Instance(self.weights, self.K, self.epsilon)
 
-    def build(self, make_rng: MakeGenerator = same_generator, items: Sequence[int] | None = None) -> Learner:
+    def build(
+        self, make_rng: Callable[[], np.random.Generator] | None = None, items: Sequence[int] | None = None
+    ) -> Learner:
         """Return a new learner.
 
         Args:
@@ -407,7 +420,7 @@ class Cell:
     @property
     def is_own(self) -> bool:
         """Whether the learner is a user's class."""
-        return is_own(self.spec.algorithm)
+        return self.spec.is_own
 
     @cached_property
     def runs_with(self) -> EngineName:

@@ -200,7 +200,6 @@ _SLOWEST_GROWTH = 1.01
 _LONGEST_NAME = 200
 """Largest name of a study in bytes, as names of files begin with it."""
 
-PermutationName = Literal["random", "as_given"]
 RecordName = Literal["answer", "decisions", "trace"]
 """What may be recorded of each trial beyond its row."""
 

@@ -26,7 +26,7 @@ from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
 from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FloatArray, Items
-from cascadebai_cli.model.users import USERS, Users, users_options
+from cascadebai_cli.model.users import USERS, Users
 from cascadebai_cli.options import record_options
 from cascadebai_cli.study.fields import (
     MOST_ITEMS,
@@ -72,7 +72,7 @@ class _Users(Entry):
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in USERS:
             return list(cls.model_fields)
-        return ["kind", *(one.name for one in users_options(kind))]
+        return ["kind", *(one.name for one in record_options(USERS[kind]))]
 
     @model_validator(mode="before")
     @classmethod

@@ -12,12 +12,9 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_v
 from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.engines.simulate import EngineName
-from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
-from cascadebai_cli.model.users import page_of
-from cascadebai_cli.study.cells import Cell, LearnerEntry, option_values
+from cascadebai_cli.study.cells import Cell, LearnerEntry, Rewards, option_values
 from cascadebai_cli.study.fields import (
     FIRST,
     MOST_POINTS,
@@ -29,7 +26,6 @@ from cascadebai_cli.study.fields import (
     FileName,
     Filled,
     KeyPath,
-    PermutationName,
     Records,
     Risks,
     SizeList,
@@ -46,7 +42,6 @@ from cascadebai_cli.study.fields import (
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
-from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
@@ -259,26 +254,6 @@ DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadeba
 """The learner of a config that names none."""
 
 
-class Rewards(Entry):
-    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
-
-    rows: Annotated[
-        int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
-    ]
-    reuse: Annotated[
-        bool, says("Whether the same table is used again after its last row, or a new one is drawn.", "false")
-    ] = True
-
-    def __str__(self) -> str:
-        again = "is used again" if self.reuse else "is drawn anew each time round"
-        return f"from a table of {count(self.rows)} rows that {again}"
-
-    @property
-    def shape(self) -> TableShape:
-        """The table as engines take it."""
-        return TableShape(self.rows, self.reuse)
-
-
 def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     names: Sequence[str] = [entry.name for entry in entries]
     for i, name in enumerate(names):
@@ -321,7 +296,7 @@ class Study(Entry):
         ),
     ] = None
     order: Annotated[
-        PermutationName,
+        Literal["random", "as_given"],
         says("Order of the items in a trial: drawn anew for each trial, or as in the config.", "as_given"),
     ] = "random"
     max_steps: Annotated[
@@ -424,7 +399,7 @@ class Study(Entry):
         """
         users = (instance.users if instance else None) or self.users
         shuffle = self.shuffle if learner.shuffle is None else learner.shuffle
-        return page_of(FEEDBACKS[learner.feedback or self.feedback], users.made if users else None, shuffle)
+        return (FEEDBACKS[learner.feedback or self.feedback]).of(users.made if users else None, shuffle)
 
     @model_validator(mode="before")
     @classmethod
@@ -511,7 +486,7 @@ def _refuse_no_trace(study: Study) -> None:
     for i, learner in enumerate(study.learners):
         cell = next(cell for cell in study.cells if cell.learner == learner.name)
         with _of_learner(study, cell):
-            able = can_answer(cell.build())
+            able = cell.can_answer
         if not able:
             text = "a trace asks for the items before the learner has stopped; give the class a property answer"
             raise mistake(f"'{learner.name}': {text}, or leave trace out", "learners", i)

@@ -13,7 +13,6 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import learner_bounds
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
@@ -195,7 +194,7 @@ def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
 def _capped(cell: Cell, cap: int) -> Cell:
     if not cell.answers:
         return replace(cell, max_steps=min(cap, cell.most_steps))
-    return cell if knows_budget(cell.spec.algorithm) else replace(cell, budget=min(cap, cell.most_steps))
+    return cell if cell.spec.knows_budget else replace(cell, budget=min(cap, cell.most_steps))
 
 
 def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:

@@ -21,7 +21,7 @@ from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import in_batches
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
-from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.study.config import load_study
 
 CAP = 900
@@ -110,8 +110,8 @@ USERS = PositionBased(looks=(1.0, 0.5, 0.25))
 PAGES = {
     "cascade": CASCADING,
     "whole page": SEMI_BANDIT,
-    "places": page_of(CASCADING, USERS),
-    "shuffled": page_of(SEMI_BANDIT, USERS, shuffled=True),
+    "places": CASCADING.of(USERS),
+    "shuffled": SEMI_BANDIT.of(USERS, shuffled=True),
 }
 
 
