@@ -15,8 +15,8 @@ from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, TABLES, Shown, interval, printed
 from cascadebai_cli.study.cells import Cell, default_options
 from cascadebai_cli.text import Table, count, number, percent
-from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
-from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, cell_bounds, exact_constant, lower_bound
+from cascadebai_cli.theory.budget import ERRORS, enough
+from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, exact_constant, lower_bound
 from cascadebai_cli.theory.sharp import SharpBound, known_to_look, sharp_bound
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
@@ -87,7 +87,7 @@ def learner_bounds(
         M = spec.most_shown(instance.K)
         return CellBounds(lower_bound(instance, delta, semi_bandit=not feedback.ends_at_click, M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
-    return cell_bounds(instance, delta, constant)
+    return CellBounds.of_algorithm_1(instance, delta, constant)
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:
@@ -122,7 +122,7 @@ def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.Dat
 def _budget_bounds(cell: Cell) -> dict[str, float]:
     """Return the bounds of a cell; its hardness is that of finding exactly the best `K`, whatever epsilon is."""
     problem = Instance(cell.weights, cell.K, cell.epsilon)
-    known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
+    known = {"H": problem.hardness, "H2": problem.hardness_of_the_worst}
     algorithm = cell.spec.algorithm
     proved = algorithm in ERRORS and BATCH not in cell.spec.options and cell.feedback.has_theory
     if cell.budget is None or not proved:

@@ -92,6 +92,18 @@ class Instance:
         return np.concatenate([w[: self.K] - w[self.K], w[self.K - 1] - w[self.K :]])
 
     @property
+    def hardness(self) -> float:
+        """`H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
+        with np.errstate(divide="ignore"):
+            return float((self.gaps**-2.0).sum())
+
+    @property
+    def hardness_of_the_worst(self) -> float:
+        """`H2`, the largest `i / D(i)^2` of the gaps `D(1) <= D(2) <= ...`; between `H / (ln(L) + 1)` and `H`."""
+        with np.errstate(divide="ignore"):
+            return float((np.arange(1, self.L + 1) / np.sort(self.gaps) ** 2).max())
+
+    @property
     def epsilon_optimal(self) -> BoolArray:
         """Mask of the epsilon-optimal items, shape `(L,)`, in the order of `weights`."""
         slack = self.epsilon + ROUNDING if self.epsilon > 0 else 0.0

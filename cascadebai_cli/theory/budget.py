@@ -55,19 +55,7 @@ def least_observations(L: int, N: int) -> IntArray:
     return np.asarray(np.ceil(share * (1 - _ROUNDING))).astype(np.int64)
 
 
-def hardness(instance: Instance) -> float:
-    """Return `H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
-    with np.errstate(divide="ignore"):
-        return float((instance.gaps**-2.0).sum())
-
-
-def hardness_of_the_worst(instance: Instance) -> float:
-    """Return `H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
-    with np.errstate(divide="ignore"):
-        return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
-
-
-def uniform_error(instance: Instance, N: int) -> float:
+def _uniform_error(instance: Instance, N: int) -> float:
     """Return a bound on the chance that uniform looking for `N` steps gives a wrong answer, at most 1."""
     best = instance.sorted_weights[: instance.K]
     bad = instance.weights[~instance.epsilon_optimal]
@@ -83,7 +71,7 @@ def _sum_of(rates: FloatArray, n: int) -> FloatArray:
     return np.exp(-n * rates).sum(axis=1) if n else np.full(len(rates), np.inf)
 
 
-def sar_error(instance: Instance, N: int) -> float:
+def _sar_error(instance: Instance, N: int) -> float:
     """Return a bound on the chance that SAR errs with a budget of `N` steps, at most 1; `nan` with a tolerance."""
     if instance.epsilon > 0:
         return float("nan")
@@ -92,7 +80,7 @@ def sar_error(instance: Instance, N: int) -> float:
     return min(1.0, float(2 * instance.L * np.exp(-exponents).sum()))
 
 
-ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": uniform_error, "sar": sar_error}
+ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": _uniform_error, "sar": _sar_error}
 """Learner -> bound on the chance of an error after `N` steps, which falls with `N`."""
 
 
