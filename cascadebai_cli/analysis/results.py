@@ -19,7 +19,7 @@ from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import doubts, quantiles_of, read_summary
 from cascadebai_cli.store.trials import read_trials, times_of
-from cascadebai_cli.study.cells import LearnerEntry, option_values, weights_key
+from cascadebai_cli.study.cells import LearnerEntry, weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
 from cascadebai_cli.study.plot import DERIVED
@@ -131,7 +131,7 @@ class StudyResults:
     def cells(self) -> pd.DataFrame:
         """`summary` with the gaps, and with the algorithms and options of the learners."""
         learner, entries = self.summary["learner"], self.learners
-        values = {name: option_values(entry) for name, entry in entries.items()}
+        values = {name: entry.options for name, entry in entries.items()}
         options = dict.fromkeys(name for given in values.values() for name in given if name not in (*PLACE, *DERIVED))
         return self.summary.assign(
             gap=self._gaps,

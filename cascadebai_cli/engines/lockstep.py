@@ -18,7 +18,7 @@ from cascadebai_cli.engines.jobs import (
     objects,
     run_in_blocks,
 )
-from cascadebai_cli.engines.lookahead import NEVER, Lookahead, LookState, leap, proven_quiet
+from cascadebai_cli.engines.lookahead import Lookahead, LookState, leap, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
@@ -139,7 +139,7 @@ def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _Lockst
         alive=np.ones((rows, L), bool),
         key=(np.array([learner.T for learner in learners]) << shift) | np.arange(L),
         value=np.full((rows, L), np.inf),
-        click=np.full((rows, L), NEVER),
+        click=np.full((rows, L), Lookahead.NEVER),
     )
     for row, learner in enumerate(learners):
         made.remove(row, np.array(learner.race.accepted + learner.race.rejected, np.int64), shift)
@@ -248,7 +248,7 @@ class _Lockstep:
         item, observed = key.dtype.type((1 << self.shift) - 1), key.dtype.type(1 << self.shift)
         start, columns = np.arange(len(rows))[:, None] * self.L, np.arange(M, dtype=np.int16)
         shown, corner = np.empty((len(rows), M), np.int64), np.arange(len(rows)) * M
-        L, now = self.L, self.now
+        L, now, never = self.L, self.now, ahead.NEVER
         while waiting < enough and now < next_end:
             now += 1
             np.copyto(ordered, key)
@@ -266,7 +266,7 @@ class _Lockstep:
             at[place] = moved
             reached = next_value[moved]
             values[place] = reached
-            clicks[place] = np.where(next_ends[moved], reached, NEVER)
+            clicks[place] = np.where(next_ends[moved], reached, never)
             ended = moved == stop[place]
             if np.count_nonzero(ended):  # much faster than `any`
                 waiting += self._park(np.unique(place[ended] // self.L), now)
@@ -278,7 +278,7 @@ class _Lockstep:
         rows = rows[~state.parked[rows]]
         state.parked[rows] = True
         state.steps[rows] += now - state.since[rows]
-        state.value[rows], state.click[rows] = np.inf, NEVER
+        state.value[rows], state.click[rows] = np.inf, Lookahead.NEVER
         return len(rows)
 
     # Parked rows.
@@ -334,7 +334,7 @@ class _Lockstep:
         alive, at = state.alive[rows], ahead.at[rows]
         value = np.where(alive, ahead.values.ravel()[at], np.inf)
         state.value[rows] = value
-        state.click[rows] = np.where(alive & ahead.ends.ravel()[at], value, NEVER)
+        state.click[rows] = np.where(alive & ahead.ends.ravel()[at], value, Lookahead.NEVER)
         ahead.stop[rows] = at + width * self.L
         state.parked[rows] = False
         state.since[rows] = self.now

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,6 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # An item of a row is a *place* `row * L + item`. For each place the next `depth` outcomes are known. As the n-th
 # outcome of an item does not depend on the run, neither do its mean, its confidence bounds and its next outcome after
 # `n` observations: they are computed in bulk, and a step only moves a pointer.
-
-
-NEVER = 2e300
-"""Value of an item whose next outcome does not end the step: larger than any value that items are sorted by."""
 
 
 @dataclass
@@ -48,7 +44,10 @@ class Lookahead(RowState):
         values: value that the item is sorted by, after each number of observations.
         ends: whether the next outcome is a click that ends the step, likewise.
         sums: clicks since the beginning of the bank, likewise.
+        NEVER: value of an item whose next outcome does not end the step, larger than any that items are sorted by.
     """
+
+    NEVER: ClassVar = 2e300
 
     L: int
     depth: int

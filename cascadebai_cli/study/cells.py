@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import (
@@ -169,6 +169,11 @@ class LearnerEntry(Entry):
         return LearnerSpec(self.algorithm, {**(self.model_extra or {}), **batch})
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The options, with defaults if the learner is one of this program; a user's class is not imported."""
+        return {**(_default_options(self.algorithm) if self.algorithm in ALGORITHMS else {}), **self.spec.options}
+
+    @property
     def is_algorithm_1(self) -> bool:
         """Whether it is Algorithm 1 of the paper with cascading feedback, as far as the entry itself says."""
         return self.spec.is_algorithm_1() and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
@@ -180,16 +185,10 @@ def _non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in given.items() if name not in known or not _equal(value, known[name].default)}
 
 
-def default_options(algorithm: str) -> dict[str, Any]:
+def _default_options(algorithm: str) -> dict[str, Any]:
     """Return the defaults of options as JSON; if JSON has no such value, the name of its type."""
     defaults = {name: option.default for name, option in options_of(algorithm).items()}
     return {name: _plain(value) for name, value in defaults.items() if value is not inspect.Parameter.empty}
-
-
-def option_values(entry: LearnerEntry) -> dict[str, Any]:
-    """Return the options of a learner, with defaults if it is one of this program; a user's class is not imported."""
-    defaults = default_options(entry.algorithm) if entry.algorithm in ALGORITHMS else {}
-    return {**defaults, **entry.spec.options}
 
 
 def _plain(value: Any) -> Any:
@@ -240,7 +239,7 @@ def _adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
 
 def learner_options(algorithm: str) -> Mapping[str, dict[str, Any]]:
     """Return the options of an algorithm of this program: name -> JSON schema."""
-    defaults = default_options(algorithm)
+    defaults = _default_options(algorithm)
     return {
         name: {
             **_adapter_of(parameter).json_schema(),
@@ -276,14 +275,10 @@ class Rewards(Entry):
 
 _COUNTABLE = 10**17
 """Largest number of observations of a trial; a stretch may be drawn far beyond it, and has to fit into 64 bits."""
-OF_THE_LEARNER = " of the learner"
-"""Appended to the name of an option that another key of a cell also has, such as `order`."""
 _OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget", "shuffle")
 """Keys of the content of a cell that paired rewards do not depend on."""
 _WEIGHTS_DIGITS = 16
 """Number of digits of the hash of weights that manifests hold."""
-RULE = "rule_version"
-"""Key of the version of a learner's rule, which changes with its decisions; if the key is missing, it is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +299,12 @@ class Cell:
         budget: steps after which the learner has to answer, `None` if it runs until it stops.
         weights_code: hash of the code that made the weights, if that is a user's.
         cell_id: hash of the content in 16 hexadecimal digits; names, number of trials, engine and paths do not count.
+        OF_THE_LEARNER: what the name of an option ends with in `content` if another key has the name, such as `order`.
+        RULE: key of the version of a learner's rule, which changes with its decisions; if it is missing, it is 1.
     """
+
+    OF_THE_LEARNER: ClassVar = " of the learner"
+    RULE: ClassVar = "rule_version"
 
     study: str
     instance: str
@@ -385,10 +385,14 @@ class Cell:
             **{key: value for key, value in hashed.items() if key != "options"},
             "weights": hashed["weights"][:_WEIGHTS_DIGITS],
             "engine": self.runs_with,
-            **({RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
+            **({self.RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
         }
-        options = {**default_options(self.spec.algorithm), **self.spec.options}
-        return content | {key + OF_THE_LEARNER * (key in content): value for key, value in options.items()}
+        return content | {key + self.OF_THE_LEARNER * (key in content): value for key, value in self.options.items()}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All options of the learner, with their defaults."""
+        return {**_default_options(self.spec.algorithm), **self.spec.options}
 
     @property
     def answers(self) -> bool:

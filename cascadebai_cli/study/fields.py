@@ -33,7 +33,7 @@ from cascadebai_cli.text import for_table, listed, shortened
 KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 _FLOAT = "float"
-NUMBER, CONDITION = "number", "rule"
+_NUMBER, _CONDITION = "number", "rule"
 """Tags by which pydantic tells a number from a rule in its place."""
 
 
@@ -76,7 +76,7 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
 
 def _is_tag(tag: object, family: object) -> bool:
     """Return whether a part of a path is a tag and no key; those of users' families have a colon, as their names do."""
-    return tag in (NUMBER, CONDITION, _FLOAT, family) or (
+    return tag in (_NUMBER, _CONDITION, _FLOAT, family) or (
         isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
     )
 
@@ -512,7 +512,7 @@ class Enough(Entry):
 
 
 Trials = Annotated[
-    Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)],
-    Discriminator(lambda value: CONDITION if isinstance(value, dict | Enough) else NUMBER),
+    Annotated[_Number, Tag(_NUMBER)] | Annotated[Enough, Tag(_CONDITION)],
+    Discriminator(lambda value: _CONDITION if isinstance(value, dict | Enough) else _NUMBER),
 ]
 """A number of trials, or the rule for it."""

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
-from cascadebai_cli.study.cells import Cell, LearnerEntry, Rewards, option_values
+from cascadebai_cli.study.cells import Cell, LearnerEntry, Rewards
 from cascadebai_cli.study.fields import (
     FIRST,
     MOST_POINTS,
@@ -41,7 +41,7 @@ from cascadebai_cli.study.fields import (
 )
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
-from cascadebai_cli.study.plot import Plot, refuse_unknown_words
+from cascadebai_cli.study.plot import Plot
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
@@ -412,7 +412,7 @@ class Study(Entry):
 
     @model_validator(mode="after")
     def _check_axes(self) -> "Study":
-        options = dict.fromkeys(name for entry in self.learners for name in option_values(entry))
+        options = dict.fromkeys(name for entry in self.learners for name in entry.options)
         for i, entry in enumerate(self.instances):
             if entry.fit and entry.fit.x not in (*AXES, *options):
                 text = f"{show(entry.fit.x)} is no number of the grid and no option of a learner"
@@ -432,7 +432,7 @@ class Study(Entry):
             for cell in self._cells:
                 _check_learner(self, cell)
             try:
-                refuse_unknown_words(self.plot, self.instances, self.learners, self._cells)
+                self.plot.refuse_unknown_words(self.instances, self.learners, self._cells)
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self

@@ -23,7 +23,6 @@ from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
     CellBounds,
     TwoLevelBounds,
-    is_two_level,
     lower_bound,
     two_level_instance,
 )
@@ -49,7 +48,7 @@ def results(tmp_path):
     ],
 )
 def test_two_level_means_two_positive_weights_and_no_tolerance(instance, expected):
-    assert is_two_level(instance) is expected
+    assert (CellBounds.of_algorithm_1(instance, 0.1).two_level is not None) is expected
     assert (CellBounds.of_algorithm_1(instance, 0.1).two_level is not None) is expected
 
 

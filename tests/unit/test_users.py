@@ -25,7 +25,6 @@ from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_
 from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users
 from cascadebai_cli.running.worker import run_trial
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.theory.sharp import known_to_look
 
 EXAMPLES: list[Users] = [
     Cascade(),
@@ -481,5 +480,5 @@ def test_a_negative_zero_makes_no_other_cell() -> None:
 
 
 def test_a_place_that_nobody_looks_at_leaves_the_bound_of_the_others() -> None:
-    assert known_to_look(PositionBased((0.0, 0.9)), 2)
-    assert not known_to_look(PositionBased((0.0, 0.9)), 1)
+    assert PositionBased((0.0, 0.9)).known_to_look(2)
+    assert not PositionBased((0.0, 0.9)).known_to_look(1)
