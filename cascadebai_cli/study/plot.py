@@ -188,7 +188,7 @@ class Plot(Entry):
 
     @classmethod
     def without_axes(cls, said: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        """Return the keys of a plot without those of `x` and `y` that belong to its kind of figure and not to `kind`."""
+        """Return the keys of a plot without those of `x` and `y` that belong to its own kind and not to `kind`."""
         own, other = KINDS.get(said.get("kind", cls().kind)), KINDS.get(kind)
         if own is None or other is None or own is other:
             return dict(said)
