@@ -36,7 +36,7 @@ from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import BatchRacingRule, BatRac, CascadeBAI, CascadeRule
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.model.problem import Feedback
 
@@ -95,10 +95,10 @@ class ExactLucbRule(ExactRadius, LucbRule):
     scale: float = 1.0
 
     def lower(self, mean, T):
-        return np.floor(np.maximum(mean - self.radius(T), 0.0) / UNIT) * UNIT
+        return np.floor(np.maximum(mean - self.radius(T), 0.0) / LucbRule.UNIT) * LucbRule.UNIT
 
     def upper(self, mean, T):
-        return np.ceil(np.minimum(mean + self.radius(T), 1.0) / UNIT) * UNIT
+        return np.ceil(np.minimum(mean + self.radius(T), 1.0) / LucbRule.UNIT) * LucbRule.UNIT
 
 
 EXACT = {CascadeRule: ExactCascadeRule, BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}

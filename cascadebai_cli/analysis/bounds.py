@@ -15,7 +15,7 @@ from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, TABLES, Shown, interval, printed
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text import Table, count, number, percent
-from cascadebai_cli.theory.budget import ERRORS, enough
+from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, exact_constant, lower_bound
 from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
 
@@ -122,7 +122,7 @@ def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.Dat
 def _budget_bounds(cell: Cell) -> dict[str, float]:
     """Return the bounds of a cell; its hardness is that of finding exactly the best `K`, whatever epsilon is."""
     problem = Instance(cell.weights, cell.K, cell.epsilon)
-    known = {"H": problem.hardness, "H2": problem.hardness_of_the_worst}
+    known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
     algorithm = cell.spec.algorithm
     proved = algorithm in ERRORS and BATCH not in cell.spec.options and cell.feedback.has_theory
     if cell.budget is None or not proved:

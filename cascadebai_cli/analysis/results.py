@@ -24,6 +24,7 @@ from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import for_shell
+from cascadebai_cli.theory.budget import hardness
 from cascadebai_cli.theory.paper import CellBounds, two_level_instance
 
 
@@ -290,7 +291,7 @@ def _bounds_of_cell(results: StudyResults, cell: Mapping[Any, Any], weights_at: 
 def _hardness_of_cell(results: StudyResults, cell: Mapping[Any, Any], weights_at: _WeightsAt) -> float:
     """Return the sum over items of `1 / gap^2` of a cell of some results; NaN where its weights are not known."""
     instance = _instance(results, cell, weights_at)
-    return instance.hardness if instance else np.nan
+    return hardness(instance) if instance else np.nan
 
 
 def _instance(results: StudyResults, cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:

@@ -29,7 +29,7 @@ from cascadebai_cli.planning import files as planned
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.store.columns import FAILURES, PLACE
 from cascadebai_cli.store.trials import holds_rows
-from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
+from cascadebai_cli.study.config import Override, Study, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
 from cascadebai_cli.workflows.run import simulate as simulated
@@ -347,7 +347,7 @@ def sweep(
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend, fresh = _study(study, keys), backend_of(n_jobs), checked_flag("fresh", fresh)
-    check_rows(read)
+    read.refuse_too_many_rows()
 
     def into(directory: Path, *, passing: bool = False) -> Results:
         work.sweep(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))

@@ -40,7 +40,7 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
 )
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _ROWS = 256
@@ -135,7 +135,7 @@ class Bounds:
         code, mean = np.empty(len(T), np.int64), S / np.maximum(T, 1)
         for some, bound, sign in ((inside, self.rule.lower, 1), (~inside, self.rule.upper, -1)):
             if np.count_nonzero(some):
-                code[some] = sign + sign * (bound(mean[some], T[some]) / UNIT).astype(np.int64)
+                code[some] = sign + sign * (bound(mean[some], T[some]) / self.rule.UNIT).astype(np.int64)
         return code << self.bits, np.where(inside, -mean, mean)
 
 
@@ -205,7 +205,7 @@ class _Lucb:
         bits = (T.size - 1).bit_length()
         self.bits, self.low, self.high = bits + 1, (1 << bits) - 1, -1 << bits
         self.bounds = Bounds(self.rule, bits)
-        self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) << bits
+        self.stop_above = -int(np.ceil(self.rule.epsilon / self.rule.UNIT)) << bits
         self.near, self.single = max(self.rule.M, 2), self.rule.M == 1
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
         self.now, self.begins = 0, True

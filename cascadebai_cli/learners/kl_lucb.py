@@ -16,7 +16,7 @@ With `stopping: glr` the same items are shown, and the run stops by likelihood r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,6 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Stopping = Literal["bounds", "glr"]
 
-UNIT = 2.0**-42
-"""Bounds are rounded outward to whole multiples of this, so that their differences and comparisons are exact."""
 _MOST_ITEMS = 2**17
 """Largest number of items for which the lockstep engine can keep an item and a bound in one whole number."""
 
@@ -43,9 +41,14 @@ class LucbRule:
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
         list_length: `M`, the number of items shown at once; `K` if `None`.
 
+    Attributes:
+        UNIT: bounds are rounded outward to whole multiples of it, so that their differences and comparisons are exact.
+
     Raises:
         ConfigError: for another `stopping`, or `glr` with a tolerance.
     """
+
+    UNIT: ClassVar = 2.0**-42
 
     L: int
     K: int
@@ -68,11 +71,11 @@ class LucbRule:
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Return the lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
-        return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / UNIT) * UNIT
+        return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / self.UNIT) * self.UNIT
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Return the upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
-        return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
+        return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / self.UNIT) * self.UNIT
 
     def best(self, mean: FloatArray) -> tuple[int, ...]:
         """Return the items of the `K` largest means, in descending order."""

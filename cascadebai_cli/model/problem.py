@@ -92,18 +92,6 @@ class Instance:
         return np.concatenate([w[: self.K] - w[self.K], w[self.K - 1] - w[self.K :]])
 
     @property
-    def hardness(self) -> float:
-        """`H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
-        with np.errstate(divide="ignore"):
-            return float((self.gaps**-2.0).sum())
-
-    @property
-    def hardness_of_the_worst(self) -> float:
-        """`H2`, the largest `i / D(i)^2` of the gaps `D(1) <= D(2) <= ...`; between `H / (ln(L) + 1)` and `H`."""
-        with np.errstate(divide="ignore"):
-            return float((np.arange(1, self.L + 1) / np.sort(self.gaps) ** 2).max())
-
-    @property
     def epsilon_optimal(self) -> BoolArray:
         """Mask of the epsilon-optimal items, shape `(L,)`, in the order of `weights`."""
         slack = self.epsilon + ROUNDING if self.epsilon > 0 else 0.0
@@ -377,7 +365,7 @@ SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=
 LAST_CLICK = Feedback(
     "last-click", "with users, the list up to the last click", _up_to_the_last_click, needs_users=True
 )
-THINNED = Feedback(
+_THINNED = Feedback(
     "thinned",
     "with position-based users, all of it, with clicks thinned to those of the place least looked at",
     _of_every_item,
@@ -385,7 +373,7 @@ THINNED = Feedback(
     thins=True,
 )
 
-FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, THINNED)}
+FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, _THINNED)}
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 

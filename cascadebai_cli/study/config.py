@@ -17,7 +17,7 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.study.document import END, Document, Override, load_yaml, read_value, spread_out
 from cascadebai_cli.study.fields import Context, KeyPath, mistakes, show
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
-from cascadebai_cli.text import count, for_table, quoted, shortened
+from cascadebai_cli.text import for_table, quoted, shortened
 
 __all__ = ["Override", "Study", "read_value"]  # and what is defined here
 
@@ -161,9 +161,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
 
 # --- A config with values that the caller has given in place of its own ---------------------------------------------
 
-_MOST_ROWS = 20_000_000
-"""Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
-
 
 @dataclass(frozen=True)
 class Given:
@@ -205,13 +202,3 @@ class Given:
 
 
 NOTHING_GIVEN = Given()
-
-
-def check_rows(study: Study) -> None:
-    """Raise `ConfigError` for a study with more rows than fit into memory."""
-    trials, cells = study.most_trials, len(study.cells)
-    if trials * cells > _MOST_ROWS:
-        raise ConfigError(
-            f"{count(trials)} trials of {count(cells)} cells are more than {count(_MOST_ROWS)} rows; "
-            "run fewer trials or cells"
-        )

@@ -75,7 +75,6 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 
 # --- `plot` of a config: its keys are the options of `cascadebai plot` ----------------------------------------------
 
-Kind = Annotated[str, one_of(KINDS)]
 _Format = Literal["pdf", "png", "svg"]
 
 DERIVED = ("algorithm", "gap", "hardness", "w_star", "w_prime", "directory")
@@ -134,7 +133,7 @@ class Plot(Entry):
     FORMATS: ClassVar[tuple[str, ...]] = get_args(_Format)
     MOST_ON_A_PAGE: ClassVar = _MOST_ON_A_PAGE
 
-    kind: Annotated[Kind, _SAID["kind"]] = "scaling"
+    kind: Annotated[str, one_of(KINDS), _SAID["kind"]] = "scaling"
     x: Annotated[Text | None, _SAID["x"]] = None
     y: Annotated[str, one_of(MEASURES), _SAID["y"]] = "steps"
     panels: Annotated[_Choice, _SAID["panels"]] = None

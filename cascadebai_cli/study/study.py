@@ -42,6 +42,7 @@ from cascadebai_cli.study.fields import (
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
@@ -49,6 +50,8 @@ _MOST_WEIGHTS = 20_000_000
 """Largest number of weights of all points of one instance, which take 160 MB."""
 _MOST_ITEMS_OF_CELLS = 100_000_000
 """Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
+_MOST_ROWS = 20_000_000
+"""Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
 _Point = Mapping[str, Any]
 """Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
 
@@ -379,6 +382,15 @@ class Study(Entry):
     def most_trials(self) -> int:
         """Largest number of trials that a cell can get."""
         return self.trials if isinstance(self.trials, int) else self.trials.at_most
+
+    def refuse_too_many_rows(self) -> None:
+        """Raise `ConfigError` for more rows than fit into memory."""
+        trials, cells = self.most_trials, len(self.cells)
+        if trials * cells > _MOST_ROWS:
+            raise ConfigError(
+                f"{count(trials)} trials of {count(cells)} cells are more than {count(_MOST_ROWS)} rows; "
+                "run fewer trials or cells"
+            )
 
     @property
     def has_users(self) -> bool:

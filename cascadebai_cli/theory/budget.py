@@ -55,6 +55,18 @@ def least_observations(L: int, N: int) -> IntArray:
     return np.asarray(np.ceil(share * (1 - _ROUNDING))).astype(np.int64)
 
 
+def hardness(instance: Instance) -> float:
+    """Return `H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
+    with np.errstate(divide="ignore"):
+        return float((instance.gaps**-2.0).sum())
+
+
+def hardness_of_the_worst(instance: Instance) -> float:
+    """Return `H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
+    with np.errstate(divide="ignore"):
+        return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
+
+
 def _uniform_error(instance: Instance, N: int) -> float:
     """Return a bound on the chance that uniform looking for `N` steps gives a wrong answer, at most 1."""
     best = instance.sorted_weights[: instance.K]

@@ -19,7 +19,7 @@ from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.store.trials import likely_number
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, load_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, load_study
 from cascadebai_cli.study.kinds import ALL_AXES, GRID
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter, spans
 from cascadebai_cli.workflows.tables import in_format
@@ -259,7 +259,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
         CascadeError: if a trial of the pilot fails.
     """
     study = load_study(config, given.overrides)
-    check_rows(study)
+    study.refuse_too_many_rows()
     Backend("sequential").refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells))
     parts = _parts(study.cells)
     with one_interrupt():

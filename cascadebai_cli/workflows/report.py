@@ -37,7 +37,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_bytes
 from cascadebai_cli.study.fields import Enough, Entry, as_written
 from cascadebai_cli.study.kinds import AXES
-from cascadebai_cli.study.plot import Kind, Plot
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import Head, Table, count, number, parameter, spans
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
@@ -318,7 +318,7 @@ def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
     return averaged(results, chart.plot.average).of_cells(chart.points["cell_id"])
 
 
-def _kinds(results: StudyResults) -> list[Kind]:
+def _kinds(results: StudyResults) -> list[str]:
     """Return the kind of the study's own figure and, if there are upper bounds, those that show the bounds."""
     growth = results.study.plot.figure.about == "growth"
     further = ["bounds", "schematic"] if growth and results.bounds["upper"].notna().any() else []

@@ -24,7 +24,7 @@ from cascadebai_cli.store.records import Recording, with_records
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, load_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, load_study
 from cascadebai_cli.text import Table, count, duration, for_table, parameter, percent
 
 __all__ = ["Backend", "Choice", "Given", "cell_in_words", "run", "simulate"]
@@ -47,7 +47,7 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
         ConfigError: if there are too many trials, or their number depends on the outcomes.
         CascadeError: if a trial raises, or the backend breaks.
     """
-    check_rows(study)
+    study.refuse_too_many_rows()
     if not isinstance(study.trials, int):
         raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)

@@ -29,7 +29,7 @@ from cascadebai_cli.store.trials import (
     trials_of,
 )
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, load_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, load_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
 
 __all__ = [
@@ -73,7 +73,7 @@ class Request:
             ConfigError: if the config is not usable, or asks for too much.
         """
         study = load_study(self.config, self.given.overrides)
-        check_rows(study)
+        study.refuse_too_many_rows()
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
         repeat = partial(repeat_command, self.config, study.seed, self.given.words)

@@ -16,7 +16,7 @@ from cascadebai_cli.engines.lucb import ranked, run_lucb
 from cascadebai_cli.engines.outcomes import RandomStack, ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.model.users import PositionBased
@@ -48,11 +48,11 @@ def test_bounds_are_rounded_outward_to_whole_units():
     rule = LucbRule(5, 2, 0.1)
     upper, lower = rule.upper(S / T, T), rule.lower(S / T, T)
     for bound in (upper, lower):
-        assert (bound / UNIT == np.rint(bound / UNIT)).all()
+        assert (bound / LucbRule.UNIT == np.rint(bound / LucbRule.UNIT)).all()
     over, under = upper - kl_upper(S / T, T, 0.1 / 4), kl_lower(S / T, T, 0.1 / 6) - lower
     for excess in (over, under):
         assert excess.min() >= 0
-        assert 0.1 * UNIT < excess.max() < UNIT
+        assert 0.1 * LucbRule.UNIT < excess.max() < LucbRule.UNIT
 
 
 def test_every_item_once_the_least_observed_first():

@@ -21,7 +21,7 @@ from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Unifo
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, THINNED, Instance
+from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, Instance
 from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users
 from cascadebai_cli.running.worker import run_trial
 from cascadebai_cli.study.config import load_study
@@ -222,7 +222,7 @@ def test_clicks_have_their_law_and_not_that_of_a_twin(users: Users) -> None:
 
 def test_thinned_clicks_are_as_rare_at_each_place_as_at_the_last() -> None:
     users, rng = PositionBased((1.0, 0.7, 0.45)), np.random.default_rng(3)
-    read = THINNED.of(users)
+    read = FEEDBACKS["thinned"].of(users)
     seen = np.array([read.seen((0, 0, 0), lambda _: int(rng.random() < 0.6), rng.random) for _ in range(20_000)])
     assert all(stats.binomtest(int(clicks), 20_000, 0.6 * 0.45).pvalue > 1e-4 for clicks in seen.sum(axis=0))
     assert stats.binomtest(int(seen[:, 0].sum()), 20_000, 0.6).pvalue < 1e-9
@@ -291,7 +291,7 @@ def errors(made: Callable[[], object], weights: Sequence[float], read, trials: i
 
 
 @pytest.mark.parametrize("weights", [(0.1, 0.2, 0.9, 0.8), (0.9, 0.8, 0.2, 0.1)])
-@pytest.mark.parametrize(("feedback", "shuffled"), [(THINNED, False), (SEMI_BANDIT, True)])
+@pytest.mark.parametrize(("feedback", "shuffled"), [(FEEDBACKS["thinned"], False), (SEMI_BANDIT, True)])
 def test_thinned_or_shuffled_pages_keep_the_guarantee(weights, feedback, shuffled) -> None:
     read = feedback.of(PositionBased((1.0, 0.5)), shuffled)
     assert stats.binomtest(errors(lambda: KLLucb(4, 2, 0.1), weights, read), 60, 0.1, "greater").pvalue > 1e-3
@@ -384,10 +384,10 @@ def test_a_feedback_that_does_not_fit_names_the_learner_and_the_instance_whose_u
 
 def test_chances_that_fall_fast_are_chances() -> None:
     """A thousand places would be needed to bring 0.4^n to 0 by rounding; a list has a few."""
-    assert THINNED.of(PositionBased(0.4)).thins
+    assert FEEDBACKS["thinned"].of(PositionBased(0.4)).thins
     for users in (PositionBased(0.0), PositionBased((1.0, 0.0)), PositionBased(0.4, most="one"), Cascade()):
         with pytest.raises(ConfigError, match="it is known how often each place is looked at"):
-            THINNED.of(users)
+            FEEDBACKS["thinned"].of(users)
 
 
 @pytest.mark.parametrize("learner", ["cascadebai", "batrac", "uniform"])
