@@ -179,8 +179,8 @@ def _standing(plan: _Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 
 # --- Track-and-stop for cascading feedback: lists are shown in proportions that are optimal for the present means ---
 #
-# After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead (`list_plans`) from the
-# counts at its beginning:
+# After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead from the counts at its
+# beginning:
 #
 # 1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the
 #    least observed items are shown once, the least observed one first, so that it is observed for certain.

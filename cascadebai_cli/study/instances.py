@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -214,7 +213,6 @@ class _InstanceEntry(Entry):
         """Hash of the user's code that makes the weights; `None` if there is none."""
         return None
 
-    @abstractmethod
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """Return the function that gives the items at each point of the grid.
 
@@ -225,6 +223,11 @@ class _InstanceEntry(Entry):
         This method, or the function that it returns, raises:
             PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
         """
+        return self._items
+
+    def _items(self, L: int, K: int) -> Items:
+        """Return the items at a point of the grid, for a family that needs neither folder nor seed."""
+        raise NotImplementedError
 
     def _weight(self, key: str, L: int, K: int) -> float:
         return _weight_of(getattr(self, key), {"K": K, "L": L}, key)
@@ -298,10 +301,6 @@ class Own(SizedEntry):
         """Hash of all code that the function runs."""
         return own_hash(self.family, "function")
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return self._items
-
     def _items(self, L: int, K: int) -> Items:
         first, second = self._weights(L, K), self._weights(L, K)
         if not np.array_equal(first, second, equal_nan=True):
@@ -341,11 +340,8 @@ class ByFormula(SizedEntry):
     family: Annotated[Literal["formula"], _FAMILY]
     weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.explicit(
-            [_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
-        )
+    def _items(self, L: int, K: int) -> Items:
+        return problem.explicit([_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)])
 
 
 class Random(SizedEntry):
@@ -396,9 +392,8 @@ class TwoLevel(SizedEntry):
     w_star: Annotated[Formula, says("Weight of the best K items: a number, or a formula in K and L.", "1/sqrt(K)")]
     w_prime: Annotated[Formula, says("Weight of the other items.", "1/K**2")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
+    def _items(self, L: int, K: int) -> Items:
+        return problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
 class Linear(SizedEntry):
@@ -408,9 +403,8 @@ class Linear(SizedEntry):
     w_max: Annotated[Formula, says("The largest weight: a number, or a formula in K and L.", "0.5")]
     w_min: Annotated[Formula, says("The smallest weight.", "0.1")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
+    def _items(self, L: int, K: int) -> Items:
+        return problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
 
 def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
@@ -430,10 +424,9 @@ class Explicit(_InstanceEntry):
         says("The weights, numbers or formulas in K and L.", "[0.9, 0.5, 0.4, 0.1]"),
     ]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        L, formulas = len(self.weights), list(enumerate(self.weights))
-        return lambda _, K: problem.explicit([_weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
+    def _items(self, L: int, K: int) -> Items:
+        names = {"K": K, "L": len(self.weights)}
+        return problem.explicit([_weight_of(w, names, "weights", i) for i, w in enumerate(self.weights)])
 
 
 class Csv(_InstanceEntry):

@@ -354,7 +354,7 @@ class TwoLevelBounds:
         w_star: weight of the `K` best.
         w_prime: weight of the others, `0 < w_prime < w_star`.
         delta: largest probability of a wrong answer.
-        constant: constant of `T-bar`, see `quantities.exact_constant`.
+        constant: constant of `T-bar`, see `exact_constant`.
     """
 
     L: _Values
@@ -397,7 +397,7 @@ class TwoLevelBounds:
         `2 (L T-bar - L + 1) / mu_K` to observe every item often enough, `(2 v_K^2 / mu_K^2) ln(2 / delta)` for
         the spread of the observations, and `L - 2`: the proof has the agent identify one item a step in
         `L - 2` further steps, but leaves them out of its bound; they are counted here. It also writes
-        `rho = delta / (12 L)` (see `quantities.rho`) and `K* = 1` where `K' = K` is meant.
+        `rho = delta / (12 L)` (see `rho`) and `K* = 1` where `K' = K` is meant.
         """
         mu_K = self.mu(self.K)
         observing = 2 * (self.L * (self.T_bar - 1) + 1) / mu_K
