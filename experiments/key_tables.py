@@ -8,13 +8,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from cascadebai_cli.learners.registry import ALGORITHMS
-from cascadebai_cli.model.users import USERS, users_options
-from cascadebai_cli.options import Option
+from cascadebai_cli.model.users import USERS
+from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.planning.files import PlanFile
 from cascadebai_cli.store.columns import TABLES, TIMES_CSV
 from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.study.cells import learner_options
 from cascadebai_cli.study.instances import SizedEntry
-from cascadebai_cli.study.learners import learner_options
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.workflows.init import schema_of
 from experiments.markdown import table
@@ -71,7 +71,9 @@ def learner_keys() -> str:
 def users_keys() -> str:
     """The keys of each kind of users."""
     properties = _definitions()["UsersEntry"]["anyOf"][0]["properties"]
-    rows = [[f"`{kind}`", *_users_row(one, properties[one.name])] for kind in USERS for one in users_options(kind)]
+    rows = [
+        [f"`{kind}`", *_users_row(one, properties[one.name])] for kind in USERS for one in record_options(USERS[kind])
+    ]
     return table(["kind", *HEADER], _once(rows))
 
 

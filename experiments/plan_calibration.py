@@ -24,7 +24,7 @@ import pandas as pd
 from cascadebai_cli.engines.simulate import Trial, simulate, simulate_block
 from cascadebai_cli.logs.read import Log, log_of
 from cascadebai_cli.model.problem import SEMI_BANDIT, FloatArray
-from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES, Test
@@ -172,7 +172,7 @@ def _events(log: int) -> tuple[FloatArray, pd.DataFrame]:
 
 def _mean_steps(w: FloatArray, looks: tuple[float, ...], seed: list[int]) -> float:
     """Mean page views of KL-LUCB++ with users who look at places like this, as a plan simulates it."""
-    page = page_of(SEMI_BANDIT, PositionBased(looks), shuffled=True)
+    page = SEMI_BANDIT.of(PositionBased(looks), shuffled=True)
     spec, epsilon = CANDIDATES["kl-lucb++"].spec, TOLERANCE * float(np.mean(looks))
     own = [np.random.default_rng([*seed, run]) for run in range(RUNS)]
     trials = [Trial(w[rng.permutation(len(w))], rng) for rng in own]

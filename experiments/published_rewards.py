@@ -18,8 +18,8 @@ import pandas as pd
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import Trial, simulate
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray, Instance, two_level

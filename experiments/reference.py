@@ -32,7 +32,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.journal import Stored, write_journal
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.trials import read_rows, times_of
-from cascadebai_cli.study.cells import RULE
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 
@@ -109,7 +109,7 @@ def take_up(source: Path, target: Path) -> int:
 
 def _is_up_to_date(manifest: Manifest, content: Mapping[str, Any]) -> bool:
     engine, spec = content["engine"], LearnerSpec(content["algorithm"], content)
-    same_rule = content.get(RULE, 1) == spec.rule_version
+    same_rule = content.get(Cell.RULE, 1) == spec.rule_version
     return same_rule and manifest.engine_version.get(engine) == ENGINES[engine].version
 
 

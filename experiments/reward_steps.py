@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.learners.cascadebai import CascadeRule
-from cascadebai_cli.learners.racing import Race
+from cascadebai_cli.learners.protocol import Race
 
 SPARSE = 1000
 """The rule is looked at when the largest count has grown by this part of itself."""

@@ -20,7 +20,7 @@ from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners.bounds import all_refuted, told_apart
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import load_study
 
 CONFIG = Path(__file__).parents[1] / "configs" / "sharp.yaml"
 RULES = (told_apart, all_refuted)
@@ -64,7 +64,7 @@ def _shuffled(
 
 def rows(instances: Sequence[str], risks: Sequence[float], seed: int, trials: int, n_jobs: int) -> Iterator[list[str]]:
     """Yield the rows of the table: one for each instance and risk."""
-    cells = {cell.instance: (cell.weights, cell.K) for cell in read_study(CONFIG).cells}
+    cells = {cell.instance: (cell.weights, cell.K) for cell in load_study(CONFIG).cells}
     for name in instances or cells:
         weights, K = cells[name]
         found = Parallel(n_jobs)(delayed(_shuffled)(weights, K, risks, seed, trial) for trial in range(trials))

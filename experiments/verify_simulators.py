@@ -25,7 +25,7 @@ from scipy import stats
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
 from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.style import TEXT_WIDTH, Picture, render, style_of
-from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.running.worker import trial_generator

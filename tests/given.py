@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.engines.outcomes import Place, RewardTable, Stretch, TableShape, key_type
+from cascadebai_cli.engines.outcomes import Stretch, key_type
+from cascadebai_cli.engines.walk import Place, RewardTable, TableShape
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, Draw, Feedback, IntArray
 
 BY_CLICK = (SEMI_BANDIT, CASCADING)

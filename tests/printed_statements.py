@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cascadebai_cli.theory.paper import ROUNDING, log_survival, spread_ratios, survival
+from cascadebai_cli.theory.paper import ROUNDING, log_survival, survival
 
 # The law of the number of observations `X` of one list; all functions work along the last axis.
 
@@ -57,7 +57,7 @@ def printed_confidence_factor(delta):
 
 def N_1(q):
     """`N_1`: the price of not knowing how many items a step will show."""
-    r = spread_ratios(q)
+    r = q.spread_ratios
     return float(r.sum() * np.log(r.sum() / q.delta))
 
 

@@ -29,15 +29,15 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, outcomes, walk
+from cascadebai_cli.engines import lockstep, lucb, walk
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import BatchRacingRule, BatRac, CascadeBAI, CascadeRule
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
-from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.model.problem import Feedback
 
 
@@ -95,10 +95,10 @@ class ExactLucbRule(ExactRadius, LucbRule):
     scale: float = 1.0
 
     def lower(self, mean, T):
-        return np.floor(np.maximum(mean - self.radius(T), 0.0) / UNIT) * UNIT
+        return np.floor(np.maximum(mean - self.radius(T), 0.0) / LucbRule.UNIT) * LucbRule.UNIT
 
     def upper(self, mean, T):
-        return np.ceil(np.minimum(mean + self.radius(T), 1.0) / UNIT) * UNIT
+        return np.ceil(np.minimum(mean + self.radius(T), 1.0) / LucbRule.UNIT) * LucbRule.UNIT
 
 
 EXACT = {CascadeRule: ExactCascadeRule, BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}
@@ -194,8 +194,8 @@ def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -
     return in_order(run_skip_ahead(jobs, sizes, rows))
 
 
-def by_walk(made, problem: Problem, block=outcomes.BLOCK, **sizes) -> Run:
-    with patched(outcomes, BLOCK=block), patched(walk, **sizes):
+def by_walk(made, problem: Problem, block=walk._BLOCK, **sizes) -> Run:
+    with patched(walk, _BLOCK=block, **sizes):
         return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 

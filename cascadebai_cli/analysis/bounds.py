@@ -14,11 +14,10 @@ from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
 from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, TABLES, Shown, interval, printed
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
-from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, cell_bounds, exact_constant, lower_bound
-from cascadebai_cli.theory.sharp import SharpBound, known_to_look, sharp_bound
+from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, exact_constant, lower_bound
+from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
 
@@ -88,7 +87,7 @@ def learner_bounds(
         M = spec.most_shown(instance.K)
         return CellBounds(lower_bound(instance, delta, semi_bandit=not feedback.ends_at_click, M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
-    return cell_bounds(instance, delta, constant)
+    return CellBounds.of_algorithm_1(instance, delta, constant)
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:
@@ -218,7 +217,7 @@ def _why_none(cell: Cell) -> str:
     if cell.epsilon > 0:
         return "it is known for epsilon = 0 only"
     users = cell.feedback.users
-    if not cell.feedback.has_theory and not (users and known_to_look(users, _shown(cell) or cell.K)):
+    if not cell.feedback.has_theory and not (users and users.known_to_look(_shown(cell) or cell.K)):
         return f"what {users.kind} users look at depends on more than items or places" if users else _UNPROVED
     return "" if _shown(cell) else "a step of the learner may observe an item twice"
 
@@ -248,8 +247,7 @@ def _problem(cell: Cell) -> _Problem:
 def _shown(cell: Cell) -> int | None:
     """Return how many items a step shows, for a user's learner at most; `None` if a step may observe an item twice."""
     if cell.is_own:
-        options = {**default_options(cell.spec.algorithm), **cell.spec.options}
-        return replace(cell.spec, options=options).most_shown(cell.K)
+        return replace(cell.spec, options=cell.options).most_shown(cell.K)
     learner = cell.build()
     return None if getattr(learner, "repeats", False) else len(learner.select())
 

@@ -13,7 +13,7 @@ from cascadebai_cli.analysis.fits import CLOSE, MUCH_WORSE, Mean, ratio_of_means
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.summary import binomial_interval, t_quantile
-from cascadebai_cli.study.fields import Coefficients
+from cascadebai_cli.study.instances import Coefficients
 from cascadebai_cli.text import change, coefficient, count, digits, exponent, share
 
 # --- A claim of the paper and its verdict ---------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.store.columns import POINT
-from cascadebai_cli.study.fields import Fit, as_place, formula_of
+from cascadebai_cli.study.cells import LearnerEntry
+from cascadebai_cli.study.fields import as_place
+from cascadebai_cli.study.instances import Fit, formula_of
 from cascadebai_cli.study.kinds import AXES
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.text import value_text
 
 if TYPE_CHECKING:
@@ -526,7 +527,7 @@ def _beside(results: "StudyResults", cells: pd.DataFrame, x: str) -> list[str]:
 
 def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.DataFrame:
     """Return the cells whose learner has an option, with its value, and with learners grouped regardless of it."""
-    values = {name: option_values(entry) for name, entry in results.learners.items()}
+    values = {name: entry.options for name, entry in results.learners.items()}
     there = cells[cells["learner"].map(lambda name: option in values.get(name, {}))]
     if not all(isinstance(values[name][option], int | float) for name in there["learner"].unique()):
         raise ConfigError(f"fit: x: {option} has values that are no numbers; name another axis")
@@ -543,5 +544,5 @@ def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.
 
 def _family(entry: LearnerEntry, option: str) -> str:
     """Return what a learner has in common with others that differ in one option only, as a text."""
-    rest = sorted((key, str(value)) for key, value in option_values(entry).items() if key != option)
+    rest = sorted((key, str(value)) for key, value in entry.options.items() if key != option)
     return repr((entry.algorithm, entry.feedback, rest))

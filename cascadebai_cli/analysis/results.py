@@ -19,11 +19,9 @@ from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.summary import doubts, quantiles_of
 from cascadebai_cli.store.trials import read_summary, read_trials, times_of
-from cascadebai_cli.study.cells import weights_key
+from cascadebai_cli.study.cells import LearnerEntry, weights_key
 from cascadebai_cli.study.config import Study, stored_study
-from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import count, for_shell
 from cascadebai_cli.theory.budget import hardness
@@ -81,7 +79,7 @@ class StudyResults:
     @cached_property
     def missing(self) -> list[str]:
         """One sentence for each way in which the sweep is not finished; empty if it is."""
-        wanted = first_of(self.study.trials)
+        wanted = self.study.first_trials
         done = self.summary.loc[self.summary["n"] >= wanted, "cell_id"]
         cells = {*self.manifest.cells, *self.summary["cell_id"]}
         if short := len(cells - set(done)):
@@ -151,7 +149,7 @@ class StudyResults:
     def cells(self) -> pd.DataFrame:
         """`summary` with the gaps, and with the algorithms and options of the learners."""
         learner, entries = self.summary["learner"], self.learners
-        values = {name: option_values(entry) for name, entry in entries.items()}
+        values = {name: entry.options for name, entry in entries.items()}
         options = dict.fromkeys(name for given in values.values() for name in given if name not in (*PLACE, *DERIVED))
         return self.summary.assign(
             gap=self._gaps,

@@ -18,13 +18,12 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder, suggest
 from cascadebai_cli.learners.own import enter, load_plugin
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, find_algorithm
+from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, find_algorithm, options_of
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.study.config import Study, plain_value, study_of
-from cascadebai_cli.study.document import sentence, show
-from cascadebai_cli.study.learners import options_of
+from cascadebai_cli.study.fields import sentence, show
 from cascadebai_cli.text import for_terminal, quoted
 
 if TYPE_CHECKING:

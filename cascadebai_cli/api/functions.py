@@ -27,7 +27,7 @@ from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.planning import files as planned
 from cascadebai_cli.store.columns import FAILURES, PLACE
 from cascadebai_cli.store.trials import holds_rows
-from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
+from cascadebai_cli.study.config import Override, Study, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
 from cascadebai_cli.workflows.sweep import Backend
@@ -347,7 +347,7 @@ def sweep(
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend = _study(study, keys), Backend(n_jobs=checked("n_jobs", int, n_jobs))
     fresh = checked("fresh", bool, fresh)
-    check_rows(read)
+    read.refuse_too_many_rows()
 
     def into(directory: Path, *, passing: bool = False) -> Results:
         work.sweep(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))

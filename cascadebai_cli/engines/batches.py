@@ -26,7 +26,6 @@ from cascadebai_cli.engines.jobs import (
 )
 from cascadebai_cli.engines.lucb import ENTRIES, ranked
 from cascadebai_cli.learners.protocol import Batched
-from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _ROWS = 256
@@ -119,7 +118,7 @@ class _Batches:
         rows = self.rows
         for row in ended.tolist():
             status: Ending = "stopped" if stops[row] else "capped"
-            T, best = rows.T[row].copy(), by_mean(rows.S[row] / np.maximum(rows.T[row], 1))[: self.rule.K]
+            T, best = rows.T[row].copy(), self.rule.best(rows.S[row] / np.maximum(rows.T[row], 1))
             steps, looks = int(rows.steps[row]), [0]
             if status == "capped" and steps < rows.cap[row]:
                 left, items = int(rows.cap[row]) - steps, near[row]
@@ -128,7 +127,7 @@ class _Batches:
                 rows.S[row, items] += clicks
                 steps += left
             self._bring_up_to_date(row)
-            run = Run(steps, status, int(T.sum()) + sum(looks), tuple(best.tolist()), counts=tuple(T.tolist()))
+            run = Run(steps, status, int(T.sum()) + sum(looks), best, counts=tuple(T.tolist()))
             yield int(rows.job[row]), run
 
     def _paused(self) -> Runs:

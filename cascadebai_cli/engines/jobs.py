@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import Race
+from cascadebai_cli.learners.protocol import Learner, Race
 from cascadebai_cli.model.problem import CASCADING, Feedback, IntArray, NextChance
 
 # --- The result of one trial ----------------------------------------------------------------------------------------
@@ -43,26 +42,20 @@ class Run:
     rejected_at: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
 
-
-def run_of(race: Race, steps: int, counts: IntArray) -> Run:
-    """Return the run of a racing learner.
-
-    Args:
-        race: the race at its end.
-        steps: number of steps made.
-        counts: observations of each item, shape `(L,)`.
-    """
-    return Run(
-        steps=steps,
-        status="stopped" if race.finished else "capped",
-        observations=int(counts.sum()),
-        recommendation=race.recommendation,
-        accepted=tuple(race.accepted),
-        rejected=tuple(race.rejected),
-        accepted_at=tuple(race.accepted_at),
-        rejected_at=tuple(race.rejected_at),
-        counts=tuple(counts.tolist()),
-    )
+    @classmethod
+    def of_race(cls, race: Race, steps: int, counts: IntArray) -> "Run":
+        """Return the run of a racing learner, of which `counts`, shape `(L,)`, are the observations of each item."""
+        return cls(
+            steps=steps,
+            status="stopped" if race.finished else "capped",
+            observations=int(counts.sum()),
+            recommendation=race.recommendation,
+            accepted=tuple(race.accepted),
+            rejected=tuple(race.rejected),
+            accepted_at=tuple(race.accepted_at),
+            rejected_at=tuple(race.rejected_at),
+            counts=tuple(counts.tolist()),
+        )
 
 
 # --- Trials for the engines that run many of them side by side ------------------------------------------------------
@@ -89,10 +82,6 @@ def never() -> bool:
     return False
 
 
-NO_CAP = (2**63 - 1) // 2
-"""More steps than any run makes; twice as many can still be counted."""
-
-
 @dataclass(frozen=True)
 class Job(Generic[_AnyLearner]):
     """One trial.
@@ -107,7 +96,10 @@ class Job(Generic[_AnyLearner]):
         path: label that jobs share if they differ in their cap alone; `None` if no other job is like this one.
         chance: numbers for what users draw beside outcomes; `None` if the engine knows the feedback without them.
         looks: stack whose items are the places of a list: whether each is looked at in each step; `None` if all are.
+        NO_CAP: more steps than any run makes; twice as many can still be counted.
     """
+
+    NO_CAP: ClassVar = (2**63 - 1) // 2
 
     learner: _AnyLearner
     stack: Any
@@ -122,7 +114,7 @@ class Job(Generic[_AnyLearner]):
     @property
     def cap(self) -> int:
         """The cap as a number, `NO_CAP` if there is none."""
-        return NO_CAP if self.max_steps is None else self.max_steps
+        return self.NO_CAP if self.max_steps is None else self.max_steps
 
     @property
     def ends_at_click(self) -> bool:

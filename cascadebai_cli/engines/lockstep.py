@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import (
-    NO_CAP,
     HasEnough,
     Job,
     Paused,
@@ -18,9 +17,8 @@ from cascadebai_cli.engines.jobs import (
     never,
     objects,
     run_in_blocks,
-    run_of,
 )
-from cascadebai_cli.engines.lookahead import NEVER, Lookahead, LookState, Window, leap
+from cascadebai_cli.engines.lookahead import Lookahead, LookState, leap, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
@@ -91,7 +89,7 @@ class _LockstepRows(RowState):
         """Return the step of the block at which each row reaches its cap or tries to leap; `NO_CAP` for parked rows."""
         soon = (self.pause == _WORTHWHILE) & (self.retry > self.steps)
         until = np.where(soon, np.minimum(self.cap, self.retry), self.cap)
-        return np.where(self.parked, NO_CAP, self.since + until - self.steps)
+        return np.where(self.parked, Job.NO_CAP, self.since + until - self.steps)
 
     def may_leap(self, rows: IntArray) -> BoolArray:
         """Return which of the rows are due for their next leap and far enough from their cap."""
@@ -141,7 +139,7 @@ def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _Lockst
         alive=np.ones((rows, L), bool),
         key=(np.array([learner.T for learner in learners]) << shift) | np.arange(L),
         value=np.full((rows, L), np.inf),
-        click=np.full((rows, L), NEVER),
+        click=np.full((rows, L), Lookahead.NEVER),
     )
     for row, learner in enumerate(learners):
         made.remove(row, np.array(learner.race.accepted + learner.race.rejected, np.int64), shift)
@@ -250,7 +248,7 @@ class _Lockstep:
         item, observed = key.dtype.type((1 << self.shift) - 1), key.dtype.type(1 << self.shift)
         start, columns = np.arange(len(rows))[:, None] * self.L, np.arange(M, dtype=np.int16)
         shown, corner = np.empty((len(rows), M), np.int64), np.arange(len(rows)) * M
-        L, now = self.L, self.now
+        L, now, never = self.L, self.now, ahead.NEVER
         while waiting < enough and now < next_end:
             now += 1
             np.copyto(ordered, key)
@@ -268,7 +266,7 @@ class _Lockstep:
             at[place] = moved
             reached = next_value[moved]
             values[place] = reached
-            clicks[place] = np.where(next_ends[moved], reached, NEVER)
+            clicks[place] = np.where(next_ends[moved], reached, never)
             ended = moved == stop[place]
             if np.count_nonzero(ended):  # much faster than `any`
                 waiting += self._park(np.unique(place[ended] // self.L), now)
@@ -280,7 +278,7 @@ class _Lockstep:
         rows = rows[~state.parked[rows]]
         state.parked[rows] = True
         state.steps[rows] += now - state.since[rows]
-        state.value[rows], state.click[rows] = np.inf, NEVER
+        state.value[rows], state.click[rows] = np.inf, Lookahead.NEVER
         return len(rows)
 
     # Parked rows.
@@ -326,10 +324,9 @@ class _Lockstep:
     def _quiet(self, rows: IntArray, more: IntArray | int) -> BoolArray:
         """Return in which rows no rule can fire before an item was observed more than `more` further times."""
         alive, slots = self.rows.alive[rows], self.ahead.slots(rows)
-        T_end, S_end = self.ahead.counts(rows, slots + more)
-        radius = self.ahead.radius(rows, np.where(alive, T_end, 1))
-        window = Window(alive, *self.ahead.counts(rows, slots), T_end, S_end, radius)
-        return window.proven_quiet(self.rows.k[rows], self.rows.epsilon[rows])
+        now, end = self.ahead.counts(rows, slots), self.ahead.counts(rows, slots + more)
+        radius = self.ahead.radius(rows, np.where(alive, end[0], 1))
+        return proven_quiet(alive, now, end, radius, self.rows.k[rows], self.rows.epsilon[rows])
 
     def _open(self, rows: IntArray, width: IntArray | int) -> None:
         """Let rows go on; a window of width 1 ends with the next step, so that it needs no proof."""
@@ -337,7 +334,7 @@ class _Lockstep:
         alive, at = state.alive[rows], ahead.at[rows]
         value = np.where(alive, ahead.values.ravel()[at], np.inf)
         state.value[rows] = value
-        state.click[rows] = np.where(alive & ahead.ends.ravel()[at], value, NEVER)
+        state.click[rows] = np.where(alive & ahead.ends.ravel()[at], value, Lookahead.NEVER)
         ahead.stop[rows] = at + width * self.L
         state.parked[rows] = False
         state.since[rows] = self.now
@@ -417,7 +414,7 @@ class _Lockstep:
 
     def _finish(self, row: int) -> None:
         learner = self._up_to_date(row)
-        self.ended.append((int(self.rows.job[row]), run_of(learner.race, int(self.rows.steps[row]), learner.T)))
+        self.ended.append((int(self.rows.job[row]), Run.of_race(learner.race, int(self.rows.steps[row]), learner.T)))
         self.rows.job[row] = -1
         self.ahead.stack[row].forget()
 

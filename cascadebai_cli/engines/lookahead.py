@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Job, RowState, objects
+from cascadebai_cli.engines.outcomes import Stack
 from cascadebai_cli.engines.proofs import levels_of_boundary, mean_bounds
-from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.racing import DisplayOrder, RadiusRule
+from cascadebai_cli.learners.protocol import DisplayOrder, RadiusRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Outcomes read ahead --------------------------------------------------------------------------------------------
@@ -19,10 +19,6 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # An item of a row is a *place* `row * L + item`. For each place the next `depth` outcomes are known. As the n-th
 # outcome of an item does not depend on the run, neither do its mean, its confidence bounds and its next outcome after
 # `n` observations: they are computed in bulk, and a step only moves a pointer.
-
-
-NEVER = 2e300
-"""Value of an item whose next outcome does not end the step: larger than any value that items are sorted by."""
 
 
 @dataclass
@@ -48,7 +44,10 @@ class Lookahead(RowState):
         values: value that the item is sorted by, after each number of observations.
         ends: whether the next outcome is a click that ends the step, likewise.
         sums: clicks since the beginning of the bank, likewise.
+        NEVER: value of an item whose next outcome does not end the step, larger than any that items are sorted by.
     """
+
+    NEVER: ClassVar = 2e300
 
     L: int
     depth: int
@@ -201,37 +200,26 @@ def _radius_rule(learner: CascadeBAI) -> RadiusRule:
 # --- Proofs that no rule of Algorithm 1 can fire in a window (`proofs`) ---------------------------------------------
 
 
-class Window(NamedTuple):
-    """The items of some rows at the beginning and at the end of a window; all arrays have shape `(rows, L)`.
+_Counts = tuple[IntArray, IntArray]
+"""Observations and clicks, each of shape `(rows, L)`."""
 
-    Attributes:
-        alive: the survivors; the other entries are ignored.
-        T, S: observations and clicks now.
-        T_end, S_end: observations and clicks at the end.
-        radius: smallest radius in the window, the one at `T_end`.
+
+def proven_quiet(
+    alive: BoolArray, now: _Counts, end: _Counts, radius: FloatArray, k: IntArray, epsilon: FloatArray
+) -> BoolArray:
+    """Return in which rows no item can be accepted or rejected at any moment of a window, its ends included.
+
+    Args:
+        alive: the survivors, shape `(rows, L)`; entries of other items are ignored.
+        now, end: observations and clicks at the beginning and at the end of the window.
+        radius: smallest radius in the window, the one at its end, shape `(rows, L)`.
+        k, epsilon: items still to be accepted in each row, and its tolerance.
     """
-
-    alive: BoolArray
-    T: IntArray
-    S: IntArray
-    T_end: IntArray
-    S_end: IntArray
-    radius: FloatArray
-
-    def proven_quiet(self, k: IntArray, epsilon: FloatArray) -> BoolArray:
-        """Return in which rows no item can be accepted or rejected at any moment of the window, its ends included.
-
-        Args:
-            k: items still to be accepted in each row.
-            epsilon: tolerance of each row.
-        """
-        alive, C = self.alive, self.radius
-        means = mean_bounds(self.T, self.S, self.T_end, self.S_end, k, alive)
-        accept, reject = levels_of_boundary(means, lambda mean: mean + C, lambda mean: mean - C)
-        best = np.where(alive, means.high - C, -np.inf).max(axis=1)
-        worst = np.where(alive, means.low + C, np.inf).min(axis=1)
-        quiet: BoolArray = (best <= accept[:, 0] - epsilon) & (worst >= reject[:, 0] - epsilon)
-        return quiet
+    means = mean_bounds(*now, *end, k, alive)
+    accept, reject = levels_of_boundary(means, lambda mean: mean + radius, lambda mean: mean - radius)
+    best = np.where(alive, means.high - radius, -np.inf).max(axis=1)
+    worst = np.where(alive, means.low + radius, np.inf).min(axis=1)
+    return np.asarray((best <= accept[:, 0] - epsilon) & (worst >= reject[:, 0] - epsilon))
 
 
 # --- Leaps over stretches in which a run is stuck -------------------------------------------------------------------
@@ -323,10 +311,12 @@ def _quiet(state: LookState, observed: IntArray) -> bool:
     learner, T = state.learner, state.T
     alive = np.zeros(len(T), bool)
     alive[learner.race.survivors] = True
-    T_end, S_end = T + observed, state.S + state.clicks_ahead(observed)
-    rows = (alive[None], T[None], state.S[None], T_end[None], S_end[None])
-    window = Window(*rows, _radius_rule(state.learner).radius(T_end)[None])
-    return bool(window.proven_quiet(np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
+    end = T + observed, state.S + state.clicks_ahead(observed)
+    now, end = (T[None], state.S[None]), (end[0][None], end[1][None])
+    radius = _radius_rule(learner).radius(T + observed)[None]
+    return bool(
+        proven_quiet(alive[None], now, end, radius, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0]
+    )
 
 
 def _outlook(state: LookState, items: IntArray, n: int) -> _Outlook:

@@ -40,8 +40,7 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
 )
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _ROWS = 256
@@ -136,7 +135,7 @@ class Bounds:
         code, mean = np.empty(len(T), np.int64), S / np.maximum(T, 1)
         for some, bound, sign in ((inside, self.rule.lower, 1), (~inside, self.rule.upper, -1)):
             if np.count_nonzero(some):
-                code[some] = sign + sign * (bound(mean[some], T[some]) / UNIT).astype(np.int64)
+                code[some] = sign + sign * (bound(mean[some], T[some]) / self.rule.UNIT).astype(np.int64)
         return code << self.bits, np.where(inside, -mean, mean)
 
 
@@ -206,7 +205,7 @@ class _Lucb:
         bits = (T.size - 1).bit_length()
         self.bits, self.low, self.high = bits + 1, (1 << bits) - 1, -1 << bits
         self.bounds = Bounds(self.rule, bits)
-        self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) << bits
+        self.stop_above = -int(np.ceil(self.rule.epsilon / self.rule.UNIT)) << bits
         self.near, self.single = max(self.rule.M, 2), self.rule.M == 1
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
         self.now, self.begins = 0, True
@@ -235,7 +234,7 @@ class _Lucb:
         self._read_on(places.ravel(), T.ravel())
         self._show_next(places.ravel(), self.rows.at.ravel(), self.rows.turn.ravel())
         self._set_codes(places.ravel(), self.rows.state.ravel())
-        self._rank(np.flatnonzero(~self.rows.unseen | may_end_early(self.rule)))
+        self._rank(np.flatnonzero(~self.rows.unseen | self.rule.may_end_early))
 
     def _resize(self) -> None:
         self.first = np.arange(len(self.rows)) * self.rule.L
@@ -421,11 +420,11 @@ class _Lucb:
             if status == "capped":
                 self._bring_up_to_date(row)
             self.rows.stack[row].forget()
-            best = by_mean(abs(self.rows.mean[row]))[: self.rule.K]
+            best = self.rule.best(abs(self.rows.mean[row]))
             steps = int(self.rows.steps[row] + self.now)
             yield (
                 int(self.rows.job[row]),
-                Run(steps, status, int(T.sum()), tuple(best.tolist()), counts=tuple(T.tolist())),
+                Run(steps, status, int(T.sum()), best, counts=tuple(T.tolist())),
             )
         kept = np.setdiff1d(np.arange(len(self.rows)), list(ended))
         moved = ((np.arange(len(kept)) - kept) * self.rule.L)[:, None]
@@ -476,11 +475,3 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
         inside[tied] = own = some >= least
         level[tied] = np.where(own, -np.nextafter(least, -1), least)
     return inside, level
-
-
-def may_end_early(rule: LucbRule) -> bool:
-    """Return whether a run may stop before all items were observed, which takes a tolerance close to 1.
-
-    An unobserved item reaches from 0 to 1, and no other was observed more than once.
-    """
-    return bool(rule.epsilon > min(1 - rule.lower(1.0, 1), rule.upper(0.0, 1)))

@@ -14,10 +14,8 @@ from cascadebai_cli.engines.jobs import (
     Runs,
     never,
     run_in_blocks,
-    run_of,
 )
-from cascadebai_cli.engines.outcomes import RandomOutcomes
-from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.engines.outcomes import RandomOutcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform, farthest
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -236,7 +234,7 @@ class _Rows(RowState):
         for row in np.flatnonzero(ends).tolist():
             self._bring_up_to_date(row)
             learner = self.jobs[row].learner
-            yield int(self.place[row]), run_of(learner.race, self.steps, learner.T)
+            yield int(self.place[row]), Run.of_race(learner.race, self.steps, learner.T)
         if ends.any():
             going = np.flatnonzero(~ends)
             self.jobs = [self.jobs[row] for row in going]

@@ -25,7 +25,7 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
 )
 from cascadebai_cli.learners.posterior import DRAWS, Posterior
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.protocol import by_mean
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
 _ROWS = 256

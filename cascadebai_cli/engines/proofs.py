@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.learners.racing import RacingRule
+from cascadebai_cli.learners.protocol import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-11

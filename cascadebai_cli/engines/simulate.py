@@ -10,23 +10,21 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import batches, lockstep, lucb, phases, posterior, skip_ahead
-from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
+    PairedOutcomes,
     RandomOutcomes,
-    RandomTable,
-    RewardTable,
+    RandomStack,
+    ShuffledLooks,
     Stretch,
-    TableShape,
 )
 from cascadebai_cli.engines.phases import run_phases, run_planned
-from cascadebai_cli.engines.stacks import PairedOutcomes, RandomStack, ShuffledLooks
-from cascadebai_cli.engines.walk import run_walk
+from cascadebai_cli.engines.walk import RandomTable, RewardTable, TableShape, run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.learners.protocol import Batched, BatchedAnswering, Learner
-from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
+from cascadebai_cli.learners.protocol import Batched, BatchedAnswering, Learner, LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
 
 # --- The reference engine: step by step, as close to the pseudocode as Python gets; slow on purpose -----------------
@@ -61,7 +59,7 @@ def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
 
 def _result(learner: Learner, steps: int, observations: int) -> Run:
     if isinstance(learner, LeastObservedFirst):
-        return run_of(learner.race, steps, learner.T)
+        return Run.of_race(learner.race, steps, learner.T)
     status: Ending = "stopped" if learner.finished else "capped"
     counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb | Posterior) else ()
     return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)

@@ -23,7 +23,7 @@ removal the focus stays what it is if the lemma says so; otherwise the group is 
 `k` that are left. (5) In a round the state of the items that matter changes only when one of them is observed
 (`_Moments`), so no end of a step is missed; its later states stay as they were judged if the removed items rank
 above or below the boundary all the time. (6) Between two removals steps are cut as in the loop: at every click and
-every full batch (`outcomes`), from the offset that the last cut left. Nothing depends on the other rows: each has its
+every full batch (`skip_rows`), from the offset that the last cut left. Nothing depends on the other rows: each has its
 own generator, and every number of a row is computed from that row alone.
 """
 
@@ -35,16 +35,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, run_in_blocks
-from cascadebai_cli.engines.outcomes import cumulated, joined, positions, true_places
+from cascadebai_cli.engines.jobs import Job, Run, Runs, run_in_blocks
+from cascadebai_cli.engines.outcomes import true_places
 from cascadebai_cli.engines.proofs import WindowBounds, first_suspect_round, mean_bounds, suspects
 from cascadebai_cli.engines.skip_rows import (
     Focus,
     Mode,
     RowBlock,
     Sizes,
+    cumulated,
+    joined,
+    positions,
 )
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.protocol import RacingLearner
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Groups of rounds, and windows in one of them, of which only the numbers of clicks are looked at ----------------
@@ -426,7 +429,7 @@ def _run(block: RowBlock) -> Runs:
         Mode.WINDOW: partial(_in_parts, _look_at_window, rows.focus),
         Mode.STEPS: partial(_in_parts, _step_through, rows.focus),
     }
-    capped = bool((rows.cap < NO_CAP).any())
+    capped = bool((rows.cap < Job.NO_CAP).any())
     while len(rows):
         mode = int(np.bincount(rows.mode).argmax())
         serve[mode](block, np.flatnonzero(rows.mode == mode))

@@ -5,22 +5,14 @@ Where no item is identified, steps are counted, and further stretches of rounds 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
 from cascadebai_cli.engines.jobs import Job, RowState
-from cascadebai_cli.engines.outcomes import (
-    MOST_KEYS,
-    Outcomes,
-    cuts_at_clicks,
-    cuts_at_skips,
-    group_sums,
-    joined,
-    positions,
-    step_ends,
-)
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule
+from cascadebai_cli.engines.outcomes import Outcomes
+from cascadebai_cli.learners.protocol import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _OF_ITEM = {"of_item": True}
@@ -103,7 +95,7 @@ class _Rows(_Record):
         round, column, met: where it stands, and the number of keys of the stretch before that round.
         T, S: count of every survivor, and the clicks of each, when the stretch began.
         rounds, drawn: length of the stretch, and number of survivors when it was drawn.
-        keys, clicks: the rarer outcomes of the stretch (module `keys`), and whether these are clicks.
+        keys, clicks: the rarer outcomes of the stretch (see the end), and whether these are clicks.
         size, sums, starts: rounds of a group of the stretch (a power of two), clicks and keys before each group.
         ahead: number of groups to look at next.
         look, since: round, and item in it, before which no other item can be identified.
@@ -405,7 +397,7 @@ def _draw(block: RowBlock, row: int, rounds: float) -> None:
     survivors = np.flatnonzero(rows.alive[row])
     outcomes = block.outcomes[rows.id[row]]
     keys = len(survivors) * max(outcomes.rarity(survivors), 1e-9)
-    whole = int(max(1, min(max(rounds, sizes.few / keys), sizes.stored / keys, (MOST_KEYS >> block.shift) - 1)))
+    whole = int(max(1, min(max(rounds, sizes.few / keys), sizes.stored / keys, (_MOST_KEYS >> block.shift) - 1)))
     size = 1
     while 4 * size * sizes.groups <= whole:
         size *= 4
@@ -416,3 +408,133 @@ def _draw(block: RowBlock, row: int, rounds: float) -> None:
     rows.sums[row] = group_sums(stretch.keys, block.shift, size, groups, stretch.clicks, rows.S[row])
     starts = positions(stretch.keys, np.arange(groups) * (size << block.shift))
     rows.starts[row] = [*starts, len(stretch.keys)]
+
+
+# --- Outcomes of a stretch of rounds as sorted keys, and the places at which steps end --------------------------------
+#
+# In a round every survivor is observed once, in the order of the items. For each row only the *rarer* outcome (click or
+# skip) is kept, as keys `round << shift | item` in ascending order, which is the order in which they are observed.
+
+_MOST_KEYS = 2**52
+"""Rounds times width of a stretch stay below this, so that quotients of counts are exact in floating point."""
+
+
+def group_sums(
+    keys: IntArray, shift: int, size: int, groups: int, clicks: bool, before: IntArray | int = 0
+) -> FloatArray:
+    """Return the clicks of each item in the first 0, 1, ..., `groups` groups of `size` rounds, added to `before`.
+
+    `size` is a power of two.
+
+    Returns:
+        whole numbers, shape `(groups + 1, 2 ** shift)`.
+    """
+    width = 1 << shift
+    cell = keys >> (shift + size.bit_length() - 1)
+    cell <<= shift
+    cell |= keys & (width - 1)
+    rare = np.bincount(cell, minlength=groups * width).reshape(groups, width)
+    sums: np.ndarray = np.empty((groups + 1, width))
+    sums[0], sums[1:] = before, rare if clicks else size - rare
+    return cumulated(sums)
+
+
+def cumulated(sums: FloatArray) -> FloatArray:
+    """Replace the terms along the first axis by their sums so far, in place; faster than `np.cumsum`."""
+    for last, term in pairwise(sums):
+        term += last
+    return sums
+
+
+def positions(keys: IntArray, borders: IntArray) -> list[int]:
+    """Return how many keys lie before each border; a search for borders of another type would copy all keys."""
+    found: list[int] = keys.searchsorted(borders.astype(keys.dtype)).tolist()
+    return found
+
+
+def joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the arrays joined into one, and the length of each."""
+    return np.concatenate(parts), np.array([len(part) for part in parts])
+
+
+def cuts_at_clicks(
+    at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Count the steps that end within the next observations of some rows, given the places of the clicks.
+
+    A step ends at a click or at its `batch`-th observation.
+
+    Args:
+        at: places of the clicks among the observations of their row, ascending in each, one row after the other.
+        count: number of clicks of each row.
+        length: number of observations of each row.
+        offset: observations that the step in progress has made before these, fewer than the batch.
+        batch: largest number of observations of a step, for each row.
+
+    Returns:
+        number of steps that end, and number of observations of the step that is then in progress.
+    """
+    stop = np.cumsum(count)
+    some = np.flatnonzero(count)
+    first = (stop - count)[some]
+    gap = np.empty_like(at)
+    np.subtract(at[1:], at[:-1], out=gap[1:])
+    gap[first] = at[first] + 1 + offset[some]
+    rest = length + offset
+    rest[some] = length[some] - 1 - at[stop[some] - 1]
+    steps = count + rest // batch
+    gap -= 1
+    steps[some] += _full_batches(gap, first, count[some], batch[some])
+    return steps, rest % batch
+
+
+def cuts_at_skips(
+    at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Count as `cuts_at_clicks` does, given the places of the skips.
+
+    Every click ends a step, and so does every `batch`-th skip in a row.
+    """
+    stop = np.cumsum(count)
+    some = np.flatnonzero(count)
+    first = (stop - count)[some]
+    begins = np.empty(len(at), bool)
+    np.not_equal(at[1:] - at[:-1], 1, out=begins[1:])
+    begins[first] = True
+    begin = np.flatnonzero(begins)
+    run = np.diff(begin, append=len(at))
+    head = np.searchsorted(begin, first)
+    run[head] += np.where(at[first] == 0, offset[some], 0)
+    runs = np.diff(head, append=len(begin))
+    steps, rest = length - count, np.where(length > 0, 0, offset)
+    steps[some] += _full_batches(run, head, runs, batch[some])
+    last = run[head + runs - 1] % batch[some]
+    rest[some] = np.where(at[stop[some] - 1] == length[some] - 1, last, 0)
+    return steps, rest
+
+
+def _full_batches(values: IntArray, first: IntArray, count: IntArray, batch: IntArray) -> IntArray:
+    """Return the sum of `values
+    batch` of each row, whose `count > 0` values begin at `first`.
+
+    Floating-point division is faster, and for numbers below 2**53 the whole part of a quotient is exact.
+    """
+    if len(first) == 0:
+        return first
+    full = np.floor(values / np.repeat(batch.astype(np.float64), count))
+    return np.add.reduceat(full, first).astype(np.int64)
+
+
+def step_ends(clicks: BoolArray, observed: BoolArray, offset: IntArray, batch: IntArray) -> BoolArray:
+    """Return a mask of the places in a part of a round at which a step ends, shape `(rows, columns)`.
+
+    Args:
+        clicks: the columns at which a click ends the step.
+        observed: the columns that are observed at all.
+        offset, batch: as for `cuts_at_clicks`.
+    """
+    place = np.cumsum(observed, axis=1, dtype=np.int32) - np.int32(1)
+    since = np.where(clicks & observed, place, np.int32(-1) - offset[:, None].astype(np.int32))
+    np.maximum.accumulate(since, axis=1, out=since)
+    ends: BoolArray = observed & ((place - since) % batch[:, None].astype(np.int32) == 0)
+    return ends

@@ -1,18 +1,137 @@
 """Algorithm 1 on a table of rewards: the run goes from one decision to the next without a look at single steps."""
 
 import sys
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import Run, run_of
-from cascadebai_cli.engines.outcomes import Place, RewardTable
+from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.proofs import first_suspect_round, levels, mean_bounds
-from cascadebai_cli.learners.racing import Race, RacingRule
+from cascadebai_cli.learners.protocol import Race, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- Rewards from a table -------------------------------------------------------------------------------------------
+#
+# The outcome of item `i` at step `t` is entry `((t - 1) mod rows, i)` of the table, as in programs that read rewards
+# drawn beforehand. If the same table is used again once its rows are used up, outcomes are no longer independent, and
+# runs longer than the table do not have the law of the algorithm.
+
+
+_BLOCK = 4096
+"""Most rows of a block: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
+_ENTRIES = 2**22
+"""Most entries of a block."""
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """The table of rewards that a study asks for.
+
+    Attributes:
+        rows: number of steps after which the table begins anew.
+        reuse: whether the same table is used again; if not, a new one is drawn each time.
+    """
+
+    rows: int
+    reuse: bool = True
+
+    def memory(self, L: int, steps: int) -> int:
+        """Return the bytes that the rows of `steps` steps take, 0 if they are not kept."""
+        size = _block_rows(L)
+        return -(-min(self.rows, steps) // size) * L * -(-size // 8) if self.reuse else 0
+
+
+def _block_rows(L: int) -> int:
+    """Return the number of rows of a block of `L` items."""
+    return max(1, min(_BLOCK, _ENTRIES // L))
+
+
+class Place(NamedTuple):
+    """Where a step finds its row.
+
+    Attributes:
+        block: number of the block; blocks of equal number have equal content.
+        row: place in the block.
+        rows: rows of the block.
+    """
+
+    block: int
+    row: int
+    rows: int
+
+
+class RewardTable(ABC):
+    """Outcomes of a trial, step by step, from a table that is cut into blocks.
+
+    A table that is drawn anew each time counts as one without end. Steps must be asked for in ascending order.
+
+    Args:
+        shape: its rows, and whether they are used again.
+        L: number of items.
+    """
+
+    def __init__(self, shape: TableShape, L: int) -> None:
+        self.shape, self.size = shape, _block_rows(L)
+        # A block holds several copies of a short table.
+        self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
+
+    def place(self, step: int) -> Place:
+        """Return where step `step + 1` finds its row."""
+        block, row = divmod(step % self._rows, self.size)
+        return Place(block, row, min(self.size, self._rows - block * self.size))
+
+    def at(self, step: int) -> Callable[[int], int]:
+        """Return a function from an item to its outcome at step `step + 1`."""
+        place = self.place(step)
+        clicks = self.clicks(place)
+        return lambda item: int(clicks[item, place.row])
+
+    @abstractmethod
+    def clicks(self, place: Place) -> BoolArray:
+        """Return the outcomes of the block of `place`, shape `(L, rows)`."""
+
+
+class RandomTable(RewardTable):
+    """A table of independent Bernoulli(`w(i)`) entries, drawn block by block as the run reaches them.
+
+    Args:
+        weights: click probability of each item, shape `(L,)`.
+        rng: the only source of randomness.
+        shape: rows of the table, and whether they are used again.
+    """
+
+    def __init__(self, weights: FloatArray, rng: np.random.Generator, shape: TableShape) -> None:
+        super().__init__(shape, len(weights))
+        self.weights, self.rng = weights, rng
+        self._packed: list[NDArray[np.uint8]] = []
+        self._open, self._clicks = -1, np.zeros((len(weights), 0), bool)
+
+    def clicks(self, place: Place) -> BoolArray:
+        """Return the outcomes of a block: drawn when it is first met, unpacked when it is met again."""
+        if place.block != self._open:
+            again = place.block < len(self._packed)
+            self._clicks = self._unpacked(place) if again else self._drawn(place.rows)
+            self._open = place.block
+        return self._clicks
+
+    def _unpacked(self, place: Place) -> BoolArray:
+        # Unpacking in one piece is several times faster than with `axis=1`.
+        bits = np.unpackbits(self._packed[place.block].ravel()).reshape(len(self.weights), -1)
+        return bits[:, : place.rows].view(bool)
+
+    def _drawn(self, rows: int) -> BoolArray:
+        new = min(rows, self.shape.rows) if self.shape.reuse else rows
+        clicks = self.rng.random((len(self.weights), new)) < self.weights[:, None]
+        if self.shape.reuse:
+            clicks = np.tile(clicks, -(-rows // new))
+            self._packed.append(np.packbits(clicks, axis=1))
+        return clicks
+
 
 # --- Where steps begin ----------------------------------------------------------------------------------------------
 
@@ -327,7 +446,7 @@ class _State:
 
     def result(self) -> Run:
         """Return the run as it stands."""
-        return run_of(self.race, self.steps, self.counts)
+        return Run.of_race(self.race, self.steps, self.counts)
 
     def answered(self) -> Run:
         """Return the run as it stands, with the items to name now."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.protocol import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, evidence
 
 # --- Confidence bounds from the Kullback-Leibler divergence of clicks -----------------------------------------------

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import kl, kl_lower, kl_upper, threshold
-from cascadebai_cli.learners.racing import (
+from cascadebai_cli.learners.protocol import (
+    ORDERS,
     RacingLearner,
     RacingRule,
     RadiusRule,
     boundary,
     check_list_length,
-    display_order,
     largest,
     pick,
 )
@@ -82,16 +82,11 @@ def cascade_radius(L: int, delta: float, sigma: float) -> _IteratedLogRadius:
     return _IteratedLogRadius(4 * sigma, float(np.sqrt(delta / (12 * L))))
 
 
-def _batch_racing_radius(L: int, delta: float) -> _IteratedLogRadius:
-    """Return the radius of BatchRacing, Jun et al. (2016)."""
-    return _IteratedLogRadius(2.0, float(np.sqrt(delta / (6 * L))))
-
-
 # --- Algorithm 1 ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Racing(RacingRule):
+class _Racing(RacingRule):
     """The items that Algorithm 1 shows, lines 5 to 9.
 
     Args:
@@ -118,11 +113,11 @@ class Racing(RacingRule):
 
 
 @dataclass(frozen=True)
-class CascadeRule(Racing, RadiusRule):
+class CascadeRule(_Racing, RadiusRule):
     """Algorithm 1 with its own radius, as the paper has it; a subclass may have another decreasing `radius`.
 
     Args:
-        L, K, delta, epsilon, list_length: as for `Racing`.
+        L, K, delta, epsilon, list_length: as for `_Racing`.
         sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
     """
 
@@ -180,7 +175,7 @@ _HALVINGS = 60
 
 
 @dataclass(frozen=True)
-class KLCascadeRule(Racing):
+class KLCascadeRule(_Racing):
     """Algorithm 1 with KL bounds at the risk `delta / L` per item: all hold with probability `1 - delta`.
 
     While they hold, `_part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
@@ -248,12 +243,12 @@ class CascadeBAI(RacingLearner):
     """Algorithm 1 step by step.
 
     Args:
-        L, K, delta, epsilon: as for `Racing`.
+        L, K, delta, epsilon: as for `_Racing`.
         sigma: as for `CascadeRule`, with its radius only.
-        order: order of the least observed survivors in the list, a key of `racing.ORDERS`. Only with `T`, the order of
+        order: order of the least observed survivors in the list, a key of `ORDERS`. Only with `T`, the order of
             Algorithm 1, do counts never differ by more than one; for the other orders nothing is proved.
         confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
-        list_length: as for `Racing`.
+        list_length: as for `_Racing`.
 
     Raises:
         ConfigError: if there is no such order or confidence, or the options do not fit together.
@@ -270,7 +265,9 @@ class CascadeBAI(RacingLearner):
         confidence: _Confidence = "lil",
         list_length: int | None = None,
     ) -> None:
-        self.order, self.display = order, display_order(order)
+        if order not in ORDERS:
+            raise ConfigError(f"order is {order!r}, but must be one of {', '.join(ORDERS)}")
+        self.order, self.display = order, ORDERS[order]
         if confidence == "lil":
             super().__init__(CascadeRule(L, K, delta, epsilon, sigma, list_length=list_length))
         else:
@@ -336,7 +333,7 @@ class BatchRacingRule(RadiusRule):
 
     @cached_property
     def _radius(self) -> _IteratedLogRadius:
-        return _batch_racing_radius(self.L, self.delta)
+        return _IteratedLogRadius(2.0, float(np.sqrt(self.delta / (6 * self.L))))
 
     def radius(self, T: ArrayLike) -> FloatArray:
         """Return `2 sqrt( ln( log2(2T) / omega ) / T )` with `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""

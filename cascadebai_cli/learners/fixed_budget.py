@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean, check_list_length, pick
+from cascadebai_cli.learners.protocol import LeastObservedFirst, by_mean, check_list_length, pick
 from cascadebai_cli.model.problem import ROUNDING, BoolArray, FloatArray, IntArray
 from cascadebai_cli.theory.budget import least_observations
 
@@ -130,9 +130,5 @@ class SuccessiveAcceptsRejects(Uniform):
                 f"budget is {budget}, but sar needs more steps than there are items, L = {L}; write budgets "
                 f"from {L + 1} on, or leave sar out"
             )
-        self.ends = phase_ends(L, budget)
-
-
-def phase_ends(L: int, budget: int) -> tuple[int, ...]:
-    """Return the steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
-    return tuple(np.cumsum(np.diff(least_observations(L, budget), prepend=0) * np.arange(L, 1, -1)).tolist())
+        steps = np.diff(least_observations(L, budget), prepend=0) * np.arange(L, 1, -1)
+        self.ends = tuple(np.cumsum(steps).tolist())

@@ -16,20 +16,18 @@ With `stopping: glr` the same items are shown, and the run stops by likelihood r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.bounds import kl_lower, kl_upper, refuse_tolerance, told_apart
-from cascadebai_cli.learners.racing import by_mean, check_list_length
+from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper, refuse_tolerance, told_apart
+from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Stopping = Literal["bounds", "glr"]
 
-UNIT = 2.0**-42
-"""Bounds are rounded outward to whole multiples of this, so that their differences and comparisons are exact."""
 _MOST_ITEMS = 2**17
 """Largest number of items for which the lockstep engine can keep an item and a bound in one whole number."""
 
@@ -43,9 +41,14 @@ class LucbRule:
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
         list_length: `M`, the number of items shown at once; `K` if `None`.
 
+    Attributes:
+        UNIT: bounds are rounded outward to whole multiples of it, so that their differences and comparisons are exact.
+
     Raises:
         ConfigError: for another `stopping`, or `glr` with a tolerance.
     """
+
+    UNIT: ClassVar = 2.0**-42
 
     L: int
     K: int
@@ -68,11 +71,23 @@ class LucbRule:
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Return the lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
-        return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / UNIT) * UNIT
+        return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / self.UNIT) * self.UNIT
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Return the upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
-        return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
+        return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / self.UNIT) * self.UNIT
+
+    def best(self, mean: FloatArray) -> tuple[int, ...]:
+        """Return the items of the `K` largest means, in descending order."""
+        return tuple(by_mean(mean)[: self.K].tolist())
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a run may stop before all items were observed, which takes a tolerance close to 1.
+
+        An unobserved item reaches from 0 to 1, and no other was observed more than once.
+        """
+        return bool(self.epsilon > min(1 - self.lower(1.0, 1), self.upper(0.0, 1)))
 
 
 class Boundary(NamedTuple):
@@ -145,7 +160,7 @@ class KLLucb:
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The items of `J`, in descending order of mean."""
-        return tuple(by_mean(self.mean)[: self.rule.K].tolist())
+        return self.rule.best(self.mean)
 
     @property
     def answer(self) -> tuple[int, ...]:
@@ -159,8 +174,7 @@ class KLLucb:
         return [item for item in by_count if item in near][: self.rule.M]
 
     def _boundary(self) -> Boundary:
-        inside = np.zeros(self.rule.L, bool)
-        inside[by_mean(self.mean)[: self.rule.K]] = True
+        inside = best_means(self.mean, self.rule.K)
         weakest = int(np.where(inside, self.lower, np.inf).argmin())
         rival = int(np.where(inside, -np.inf, self.upper).argmax())
         return Boundary(inside, weakest, rival)

@@ -24,8 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.protocol import Learner, can_answer
-from cascadebai_cli.learners.racing import RacingLearner, check_list_length
+from cascadebai_cli.learners.protocol import Learner, RacingLearner, can_answer, check_list_length
 from cascadebai_cli.text import shortened
 from cascadebai_cli.version import __version__
 
@@ -165,19 +164,14 @@ def plugin_code(name: str) -> str:
     return name.rpartition(_MARK)[2] if name in LIVE else own_hash(name, "class")
 
 
-def same_generator() -> np.random.Generator:
-    """Return the same generator each time, for a learner that is only inspected."""
-    return np.random.Generator(np.random.PCG64DXSM(0))
-
-
 def build_learner(
-    name: str, made: Callable[..., Learner], make_rng: MakeGenerator, *, L: int, K: int, **others: Any
+    name: str, made: Callable[..., Learner], make_rng: MakeGenerator | None, *, L: int, K: int, **others: Any
 ) -> Learner:
     """Return a learner, whose lists are checked unless a fast engine of this program runs it.
 
     Args:
         name: the algorithm in a config.
-        make_rng: makes its generator, if its constructor takes `rng`.
+        make_rng: makes its generator, if its constructor takes `rng`; `None` for a learner that is only inspected.
         L, K, others: further arguments of the constructor; a list has at most `list_length` items, which may be the
             default of the constructor, else `K`.
 
@@ -188,7 +182,7 @@ def build_learner(
     check_list_length(M)
     try:
         if "rng" in parameters(made):
-            others["rng"] = make_rng()
+            others["rng"] = make_rng() if make_rng else np.random.Generator(np.random.PCG64DXSM(0))
         learner: Any = made(L=L, K=K, **others)
     except CascadeError:
         raise

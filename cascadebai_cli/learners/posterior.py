@@ -28,7 +28,7 @@ from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.racing import by_mean, check_list_length
+from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)

@@ -1,14 +1,16 @@
 """Learners by name, as a config names them."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
+from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, plugin_code
 from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.protocol import Learner, in_batches
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
@@ -26,16 +28,13 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 )
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 
-BUDGET = "budget"
+_BUDGET = "budget"
 """Name of the parameter of a learner that must know when it will be asked."""
+_OF_THE_GRID = ("L", "K", "delta", "epsilon", _BUDGET, "rng")
+"""Parameters of a constructor that the program sets; `rng` is the generator of the trial."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 BATCH = "batch"
 """Name of the option of any learner, unless it has its own of that name: the number of steps for which a list stays."""
-
-
-def knows_budget(name: str) -> bool:
-    """Return whether what a known algorithm does depends on the budget."""
-    made = find_algorithm(name)
-    return made is not None and BUDGET in parameters(made)
 
 
 def find_algorithm(name: str) -> Callable[..., Learner] | None:
@@ -45,6 +44,15 @@ def find_algorithm(name: str) -> Callable[..., Learner] | None:
         ConfigError: if the import fails.
     """
     return load_plugin(name) if is_own(name) else ALGORITHMS.get(name)
+
+
+@lru_cache(maxsize=64)
+def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of an algorithm beyond those that the program sets; none for an unknown algorithm."""
+    made = find_algorithm(algorithm)
+    if made is None:
+        return MappingProxyType({})
+    return MappingProxyType({k: p for k, p in parameters(made).items() if k not in _OF_THE_GRID and p.kind in _NAMED})
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,22 @@ class LearnerSpec:
 
     algorithm: str = "cascadebai"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a user's class."""
+        return is_own(self.algorithm)
+
+    @property
+    def code(self) -> str | None:
+        """Hash of all code that a user's class runs; `None` for a learner of this program."""
+        return plugin_code(self.algorithm) if self.is_own else None
+
+    @property
+    def knows_budget(self) -> bool:
+        """Whether what it does depends on the budget."""
+        made = find_algorithm(self.algorithm)
+        return made is not None and _BUDGET in parameters(made)
 
     def is_algorithm_1(self, K: int | None = None) -> bool:
         """Return whether it is Algorithm 1 of the paper, with any `sigma`; with lists of `K` items, if `K` is given."""
@@ -93,14 +117,14 @@ class LearnerSpec:
         K: int,
         delta: float,
         epsilon: float,
-        make_rng: MakeGenerator = same_generator,
+        make_rng: MakeGenerator | None = None,
         budget: int | None = None,
     ) -> Learner:
         """Return a fresh learner; `make_rng` makes the generator of one that draws, different for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
-        made = load_plugin(self.algorithm) if is_own(self.algorithm) else ALGORITHMS[self.algorithm]
+        made = load_plugin(self.algorithm) if self.is_own else ALGORITHMS[self.algorithm]
         batch = arguments.pop(BATCH) if BATCH in arguments and BATCH not in parameters(made) else 1
-        if budget is not None and knows_budget(self.algorithm):
-            arguments[BUDGET] = budget
+        if budget is not None and self.knows_budget:
+            arguments[_BUDGET] = budget
         learner = build_learner(self.algorithm, made, make_rng, **arguments)
         return learner if batch == 1 else in_batches(learner, f"{self.algorithm} with batch", batch)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import all_refuted, best_means, refuse_tolerance, told_apart
-from cascadebai_cli.learners.racing import by_mean, check_list_length
+from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
 from cascadebai_cli.theory.lists import Levels, Lists
 from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
@@ -64,23 +64,23 @@ class Reading:
     theta: float
     distance: FloatArray
 
+    @classmethod
+    def of(cls, T: IntArray, S: IntArray, K: int, theta: float = np.nan) -> "Reading":
+        """Read positive counts and clicks; a `theta` that is not between both sides is put half way."""
+        mean, inside = (S + 0.5) / (T + 1), best_means(S / T, K)
+        low, high = float(mean[~inside].max()), float(mean[inside].min())
+        theta = theta if low < theta < high else (low + high) / 2
+        side = np.where(inside, mean - theta, theta - mean)
+        return cls(mean, inside, theta, np.maximum(side, np.sqrt(mean * (1 - mean) / T)))
+
     @property
     def per_look(self) -> FloatArray:
         """Evidence that a look at an item brings for its side: `d` between a mean at its distance and `theta`."""
         return divergence(_weights(self.theta, self.inside, self.distance), self.theta)
 
 
-def read(T: IntArray, S: IntArray, K: int, theta: float = np.nan) -> Reading:
-    """Return the reading of positive counts and clicks; a `theta` that is not between both sides is put half way."""
-    mean, inside = (S + 0.5) / (T + 1), best_means(S / T, K)
-    low, high = float(mean[~inside].max()), float(mean[inside].min())
-    theta = theta if low < theta < high else (low + high) / 2
-    side = np.where(inside, mean - theta, theta - mean)
-    return Reading(mean, inside, theta, np.maximum(side, np.sqrt(mean * (1 - mean) / T)))
-
-
 @dataclass(frozen=True, eq=False)
-class Plan:
+class _Plan:
     """A mixture, and the level of each item in it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Plan:
     theta: float
 
 
-def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
+def _planned(T: IntArray, reading: Reading, lists: int, M: int) -> _Plan:
     """Return the plan with the best mixture of lists of `M` items for the present means, after `lists` lists."""
     near = np.where(reading.inside, reading.distance[reading.inside].min(), reading.distance[~reading.inside].min())
     band = np.floor(np.log(reading.distance / near) / np.log(_RATIO)).astype(np.int64)
@@ -117,7 +117,7 @@ def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
     g, x = contest.evidence(contest.looks(mixture.rates))
     order = np.argsort(-mixture.shares, kind="stable")
     due = np.ceil(mixture.shares[order] * _AHEAD * lists).astype(np.int64)
-    return Plan(level, tuple(mixture.lists[i] for i in order), mixture.shares[order], due, float(x.flat[g.argmin()]))
+    return _Plan(level, tuple(mixture.lists[i] for i in order), mixture.shares[order], due, float(x.flat[g.argmin()]))
 
 
 def _thinned(mixture: Mixture, lists: Lists) -> Mixture:
@@ -141,7 +141,7 @@ def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArra
     return np.where(inside, above, np.maximum(theta - distance, _INSIDE * theta))
 
 
-def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[_RepeatedList]:
+def _blocks(plan: _Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[_RepeatedList]:
     """Return lists of items for the next steps, in the proportions of the mixture.
 
     The list that was shown least for its share is next, so that each has its turn before one has a second: a far item
@@ -169,7 +169,7 @@ def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: i
     return made
 
 
-def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
+def _standing(plan: _Plan, shown: Levels, evidence: FloatArray) -> list[int]:
     """Return the items that stand for a list of levels: in each level, those with the least evidence."""
     order = np.argsort(evidence, kind="stable")
     members = plan.level[order]
@@ -179,8 +179,8 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 
 # --- Track-and-stop for cascading feedback: lists are shown in proportions that are optimal for the present means ---
 #
-# After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead (`list_plans`) from the
-# counts at its beginning:
+# After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead from the counts at its
+# beginning:
 #
 # 1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the
 #    least observed items are shown once, the least observed one first, so that it is observed for certain.
@@ -250,7 +250,7 @@ class TrackAndStop:
         self.T: IntArray = np.zeros(L, np.int64)
         self.S: IntArray = np.zeros(L, np.int64)
         self.steps, self.finished = 0, False
-        self._plan: Plan | None = None
+        self._plan: _Plan | None = None
         self._listed: IntArray = np.zeros(0, np.int64)
         self._renewal, self._block, self._shown = 0.0, 0, 0
         self.blocks = self._next_blocks()
@@ -308,9 +308,9 @@ class TrackAndStop:
         if self.T.min() < max(1, np.sqrt(self.T.mean())):
             least = np.argsort(self.T, kind="stable")[: self.M]
             return [_RepeatedList(tuple(least.tolist()), 1)]
-        reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
+        reading = Reading.of(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
-            self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), _RENEWAL * self.steps
+            self._plan, self._renewal = _planned(self.T, reading, self.steps, self.M), _RENEWAL * self.steps
             self._listed = np.zeros(len(self._plan.lists), np.int64)
         steps = max(1, self.steps // _STRETCH)
         return _blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // _BLOCKS))

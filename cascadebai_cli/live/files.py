@@ -24,7 +24,8 @@ from cascadebai_cli.live.state import Terms, plain
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
-from cascadebai_cli.model.users import USERS, Users, users_options
+from cascadebai_cli.model.users import USERS, Users
+from cascadebai_cli.options import record_options
 from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted, values_of
 
 # --- start, show and take -------------------------------------------------------------------------------------------
@@ -384,7 +385,8 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
 def _end_in_words(status: Status) -> str:
     best = f"the best {len(status.best)}: {', '.join(status.best)}"
     if status.done:
-        after = f" after {quantity(status.told - status.late, 'page view')}"
+        views = status.told - status.late
+        after = f" after {count(views)} page view{'s' * (views != 1)}"
         late = f" ({count(status.late)} told later do not change it)" if status.late else ""
         return f"done{after}{late}. {best}"
     low, middle, high = (None if one is None else count(one) for one in status.more)
@@ -449,7 +451,7 @@ def _users_of(text: str) -> Users:
     kind, equals, number = text.partition("=")
     if kind not in USERS:
         raise ConfigError(f"--users {quoted(text)}: {suggest(kind, USERS)}")
-    if equals and not users_options(kind):
+    if equals and not list(record_options(USERS[kind])):
         raise ConfigError(f"--users {quoted(text)}: {kind} takes no number; write {kind}")
     try:
         return USERS[kind](*([float(number)] if equals else []))

@@ -273,6 +273,28 @@ class Feedback:
     users: "Users | None" = None
     shuffled: bool = False
 
+    def of(self, users: "Users | None", shuffled: bool = False) -> "Feedback":
+        """Return what a learner takes of pages that some users have clicked.
+
+        Args:
+            users: who clicks; `None` for the users to whom the reading is true (a cascade, or users who look at all).
+
+        Raises:
+            ConfigError: if the reading needs to know more of the users than can be known.
+        """
+        if users is None:
+            if self.needs_users:
+                known = "{kind: position-based, looks: [1, 0.7]}" if self.thins else "{kind: cascade}"
+                raise ConfigError(f"feedback {self.name} needs users; write for example users: {known}")
+            return replace(self, shuffled=shuffled)
+        if self.thins and not users.examines_all:
+            raise ConfigError(
+                f"feedback {self.name} needs users of whom it is known how often each place is looked at, such as "
+                "users: {kind: position-based, looks: [1, 0.7, 0.45]} with several clicks and no place at 0"
+            )
+        same = users.comes_to(self) or replace(self, ends_at_click=False, observes_all=False)
+        return replace(same, shuffled=shuffled, users=users)
+
     def shown(self, items: Sequence[int], chance: NextChance | None) -> Sequence[int]:
         """Return the items in the order in which the user sees them."""
         if not self.shuffled or chance is None:
@@ -343,7 +365,7 @@ SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=
 LAST_CLICK = Feedback(
     "last-click", "with users, the list up to the last click", _up_to_the_last_click, needs_users=True
 )
-THINNED = Feedback(
+_THINNED = Feedback(
     "thinned",
     "with position-based users, all of it, with clicks thinned to those of the place least looked at",
     _of_every_item,
@@ -351,7 +373,7 @@ THINNED = Feedback(
     thins=True,
 )
 
-FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, THINNED)}
+FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, _THINNED)}
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 

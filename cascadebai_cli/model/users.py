@@ -1,21 +1,21 @@
 """Users: what somebody looks at and clicks on a page; the paper's users scan from the top and leave at the first click.
 
 A kind of users is one record: its keys in a config are its fields, its law is `clicks`. What the learner then reads off
-the page is another thing, `Feedback`; `page_of` puts the two together. An item that is looked at attracts its user with
-its own click probability (the weight), independently of all else: these draws are the outcomes of the trial, and the
-`NextChance` numbers decide the rest.
+the page is another thing, a `Feedback`, which takes the users with `of`. An item that is looked at attracts its user
+with its own click probability (the weight), independently of all else: these draws are the outcomes of the trial, and
+the `NextChance` numbers decide the rest.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, FloatArray, NextChance
-from cascadebai_cli.options import Option, option, record_options
+from cascadebai_cli.options import option, record_options
 from cascadebai_cli.text import unrounded
 
 _ByPlace = float | tuple[float, ...]
@@ -58,6 +58,10 @@ class Users(ABC):
         `None` if this depends on more than the item; then `examination` may tell who looks where.
         """
         return None
+
+    def known_to_look(self, M: int) -> bool:
+        """Return whether it is known how often users look at items of a list: by the items before, or by the place."""
+        return self.ends(np.zeros(1)) is not None or any(self.examination(M) or [])
 
     def before_a_click(self, places: int) -> list[float] | None:
         """Return the same for the places down to the first click of a page."""
@@ -145,6 +149,10 @@ class PositionBased(Users):
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
 
+    def known_to_look(self, M: int) -> bool:
+        """Return whether it is known how often users look at items of a list: by the items before, or by the place."""
+        return self.ends(np.zeros(1)) is not None or any(self.examination(M) or [])
+
     def before_a_click(self, places: int) -> list[float] | None:
         """Return the chances of the places."""
         return self._looks(places)
@@ -231,37 +239,6 @@ def _filled(values: tuple[float, ...], places: int) -> list[float]:
 
 USERS: Mapping[str, type[Users]] = {each.kind: each for each in (Cascade, PositionBased, DependentClick, NoSkips)}
 """Kind -> users. A kind that is added here can be named in configs, and is run by the reference engine."""
-_OPTIONS = list(record_options(*USERS.values()))
-if len({one.name for one in _OPTIONS}) < len(_OPTIONS):
+_OPTIONS = [one.name for one in record_options(*USERS.values())]
+if len(set(_OPTIONS)) < len(_OPTIONS):
     raise LookupError("two kinds of users have an option of one name, which can have one meaning in a config only")
-
-
-def users_options(kind: str) -> tuple[Option, ...]:
-    """Return the keys of a kind of users beside its name."""
-    return tuple(record_options(USERS[kind]))
-
-
-def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> Feedback:
-    """Return what a learner takes of pages that some users have clicked.
-
-    Args:
-        users: who clicks; `None` for the users to whom the reading is true (a cascade, or users who look at all).
-
-    Raises:
-        ConfigError: if the reading needs to know more of the users than can be known.
-    """
-    feedback = replace(feedback, shuffled=shuffled)
-    if users is None:
-        if feedback.needs_users:
-            known = "{kind: position-based, looks: [1, 0.7]}" if feedback.thins else "{kind: cascade}"
-            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {known}")
-        return feedback
-    if feedback.thins and not users.examines_all:
-        raise ConfigError(
-            f"feedback {feedback.name} needs users of whom it is known how often each place is looked at, such as "
-            f"users: {{kind: {PositionBased.kind}, looks: [1, 0.7, 0.45]}} with several clicks and no place at 0"
-        )
-    same = users.comes_to(replace(feedback, shuffled=False))
-    if same is not None:
-        return replace(same, shuffled=shuffled, users=users)
-    return replace(feedback, users=users, ends_at_click=False, observes_all=False)

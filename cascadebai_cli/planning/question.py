@@ -12,7 +12,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.posterior import Laws
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import CASCADING, ROUNDING, SEMI_BANDIT, BoolArray, Feedback, FloatArray, Instance
-from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.planning.numbers import Quantiles, Tolerance, click_chance, quantiles
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.positions import Corrected
@@ -91,7 +91,7 @@ class Question:
         """
         if not self.places_differ:
             return CASCADING
-        return page_of(SEMI_BANDIT if any_order else CASCADING, PositionBased(looks=self.looks), any_order)
+        return (SEMI_BANDIT if any_order else CASCADING).of(PositionBased(looks=self.looks), any_order)
 
     @property
     def looked(self) -> float:

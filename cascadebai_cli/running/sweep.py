@@ -27,7 +27,6 @@ from cascadebai_cli.store.summary import doubts, limits_of
 from cascadebai_cli.store.trials import holds_rows, write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
-from cascadebai_cli.study.fields import most_of
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
@@ -204,7 +203,7 @@ class There:
     @property
     def rows_beyond(self) -> int:
         """Number of rows of the journal whose trials are not asked for."""
-        rows, most = self.stored.rows, most_of(self.sweep.study.trials)
+        rows, most = self.stored.rows, self.sweep.study.most_trials
         limits = [self.limits.get(cell_id, most) for cell_id in self.stored.cell_ids]
         return int((rows["trial"] >= np.array(limits, np.int64)[rows["cell"]]).sum())
 

@@ -22,8 +22,7 @@ from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, in_order, n
 from cascadebai_cli.engines.simulate import Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
-from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import LeastObservedFirst
+from cascadebai_cli.learners.protocol import Learner, LeastObservedFirst
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.journal import Decision, Moment, Recording

@@ -20,10 +20,9 @@ from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import CELL, COLUMNS, MANIFEST, PLACE
 from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
-from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
+from cascadebai_cli.study.cells import Cell, weights_key
 from cascadebai_cli.study.config import stored_study
-from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import Enough, FileName, Text, as_written, says
+from cascadebai_cli.study.fields import Enough, FileName, Text, as_written, says, show
 from cascadebai_cli.study.instances import is_named_only
 from cascadebai_cli.study.kinds import ALL_AXES
 from cascadebai_cli.version import __version__
@@ -399,7 +398,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
     for cell_id, content in manifest.cells.items():
         yield ("cell", cell_id), {"engine": content.get("engine")}
         yield ("point", *(content.get(key) for key in PLACE)), content
-        yield ("learner", content.get("learner")), {"code": content.get("code"), RULE: content.get(RULE, 1)}
+        yield ("learner", content.get("learner")), {"code": content.get("code"), Cell.RULE: content.get(Cell.RULE, 1)}
         if (instance := content.get("instance")) in files:
             yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
 
@@ -411,7 +410,7 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
         else:
-            yield from _content_differences(before, after, new.config, keys=("engine", RULE))
+            yield from _content_differences(before, after, new.config, keys=("engine", Cell.RULE))
 
 
 def _maker_differences(old: Manifest, new: Manifest, places: _Places = _HERE) -> Iterator[str]:
@@ -447,14 +446,14 @@ def _content_differences(
             path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)
             yield f"the content of the data file {path} has changed" if path else f"the weights of {name} have changed"
         else:
-            one, other = (_shown(cell.get(key, 1 if key == RULE else None)) for cell in (before, after))
+            one, other = (_shown(cell.get(key, 1 if key == Cell.RULE else None)) for cell in (before, after))
             yield f"{key} is {one} {places.one} and {other} {places.other}"
 
 
 def _changed(before: _Content, after: _Content, keys: Sequence[str] | None = None) -> list[str]:
     """Return the keys whose values differ; a key that older manifests lack does not count."""
     differing = (key for key in keys or {**before, **after} if key != _GAP and before.get(key) != after.get(key))
-    return [key for key in differing if not key.endswith(OF_THE_LEARNER) or (key in before and key in after)]
+    return [key for key in differing if not key.endswith(Cell.OF_THE_LEARNER) or (key in before and key in after)]
 
 
 def _shown(value: Any) -> str:

@@ -12,7 +12,7 @@ from scipy.special import bdtr, betaincinv, stdtrit
 
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.study.fields import Enough, first_of
+from cascadebai_cli.study.fields import Enough
 from cascadebai_cli.study.kinds import QUANTILES
 from cascadebai_cli.text import count, percent
 
@@ -125,7 +125,7 @@ def misses_aim(trials: int | Enough, rows: Any) -> bool:
 def likely_number(trials: int | Enough, rows: Any) -> int:
     """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
     if isinstance(trials, int) or len(rows) < 2:
-        return first_of(trials)
+        return trials if isinstance(trials, int) else trials.at_least
     return math.ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
 
 

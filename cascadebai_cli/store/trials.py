@@ -31,7 +31,7 @@ from cascadebai_cli.store.journal import CODES, Recording, Stored, told
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.summary import summarise, summarise_stored
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.document import show
+from cascadebai_cli.study.fields import show
 
 # --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
 

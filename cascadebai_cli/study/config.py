@@ -14,13 +14,12 @@ from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value, show
-from cascadebai_cli.study.fields import Context, most_of, spread_out
+from cascadebai_cli.study.document import END, Document, Override, load_yaml, read_value, spread_out
+from cascadebai_cli.study.fields import Context, KeyPath, mistakes, show
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
-from cascadebai_cli.text import count, for_table, quoted, shortened
+from cascadebai_cli.text import for_table, quoted, shortened
 
-__all__ = ["Override", "Study", "load_study", "setting", "stored_study", "study_of"]
-
+__all__ = ["Override", "Study", "read_value"]  # and what is defined here
 
 # --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
 
@@ -162,9 +161,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
 
 # --- A config with values that the caller has given in place of its own ---------------------------------------------
 
-_MOST_ROWS = 20_000_000
-"""Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
-
 
 @dataclass(frozen=True)
 class Given:
@@ -206,22 +202,3 @@ class Given:
 
 
 NOTHING_GIVEN = Given()
-
-
-def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
-    """Return the study of a config file, with what is given in place of its values.
-
-    Raises:
-        ConfigError: if the config or a value is not usable.
-    """
-    return load_study(config, given.overrides)
-
-
-def check_rows(study: Study) -> None:
-    """Raise `ConfigError` for a study with more rows than fit into memory."""
-    most = most_of(study.trials)
-    if most * len(study.cells) > _MOST_ROWS:
-        raise ConfigError(
-            f"{count(most)} trials of {count(len(study.cells))} cells are more than {count(_MOST_ROWS)} rows; "
-            "run fewer trials or cells"
-        )

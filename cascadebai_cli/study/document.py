@@ -1,27 +1,25 @@
-"""The text of a config: strict YAML with the line of every key, and plain sentences about mistakes in it."""
+"""The text of a config: strict YAML with the line of every key, and entries that stand for several."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import yaml
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.sheet import read_text
-from cascadebai_cli.text import for_table, shortened
+from cascadebai_cli.study.fields import MOST_POINTS, KeyPath, as_written, points_of
 
 # --- A config as a document: strict YAML with the line of every key, with values of the command line put in ---------
 #
 # Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 # `on` or dates stay text.
-
-KeyPath = tuple[str | int, ...]
-"""Keys and list positions from the top of a document to a value."""
 
 END = "+"
 """Last part of a key path that adds an entry to a list."""
@@ -269,145 +267,77 @@ _Loader.add_constructor(_PREFIX + "map", _map)
 _Loader.add_constructor(_PREFIX + "seq", _seq)
 
 
-# --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
+# --- Entries of a config that stand for several: `{option}` in a name makes one entry for each value of the option --
+#
+# `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
+# `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
 
-_FLOAT = "float"
-NUMBER, CONDITION = "number", "rule"
-"""Tags by which pydantic tells a number from a rule in its place."""
+_PLACE = re.compile(r"\{(\w+)\}")
 
-
-def mistake(text: str, *at: str | int) -> PydanticCustomError:
-    """Return an error to raise in a validator: a sentence about the value, or about the part of it at `at`."""
-    return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
+_Mark = TypeVar("_Mark")
 
 
-def within(error: PydanticCustomError, *at: str | int) -> PydanticCustomError:
-    """Return a mistake in the part at `at` of a value as a mistake in the value."""
-    context = error.context or {}
-    return mistake(context["text"], *at, *context["at"])
+def spread_out(document: Document) -> Document:
+    """Return the document with every entry that stands for several written out; messages still name lines of the file.
+
+    Raises:
+        ConfigError: if an option in a name has no value, or an entry makes too many.
+    """
+    return reduce(_spread, ("instances", "learners"), document)
 
 
-def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
-    """Return key path and sentence of each mistake that pydantic found in `data`."""
-    return [(_path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
-
-
-def sentence(error: ErrorDetails) -> str:
-    """Return the sentence about one error: the value and the remedy."""
-    value, bounds = error["input"], error.get("ctx", {})
-    if error["type"] in _SENTENCES:
-        return _SENTENCES[error["type"]](value, bounds)
-    return f"{show(value)} is not valid; {error['msg'][:1].lower()}{error['msg'][1:]}"
-
-
-def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
-    """Return the keys from the top of `data` to a mistake, without the tags that pydantic adds to them."""
-    path: list[str | int] = []
-    for part in error["loc"]:
-        if isinstance(data, Mapping) and part not in data and _is_tag(part, data.get("family")):
-            continue
-        if isinstance(part, str) and not isinstance(data, Mapping):
-            continue
-        path.append(part)
-        data = _inside(data, part)
-    return (*path, *_further(error))
-
-
-def _is_tag(tag: object, family: object) -> bool:
-    """Return whether a part of a path is a tag and no key; those of users' families have a colon, as their names do."""
-    return tag in (NUMBER, CONDITION, _FLOAT, family) or (
-        isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
+def _spread(document: Document, key: str) -> Document:
+    entries = document.data.get(key)
+    if not isinstance(entries, list):
+        return document
+    copies = [list(_copies(document, (key, i), entry)) for i, entry in enumerate(entries)]
+    origins = [i for i, made in enumerate(copies) for _ in made]
+    return replace(
+        document,
+        data={**document.data, key: [entry for made in copies for entry in made]},
+        lines=_moved(document.lines, key, origins),
+        options=_moved(document.options, key, origins),
     )
 
 
-def show(value: object) -> str:
-    """Return a value as it stands in the config, shortened."""
-    if value is None:
-        return "none"
-    text = for_table(f"'{value[:99]}'") if isinstance(value, str) else _as_json(value)
-    return shortened(text)
+def _copies(document: Document, at: KeyPath, entry: object) -> Iterator[object]:
+    """Yield the entries for which one entry stands; anything that is no valid entry is left for later checks."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        yield entry
+        return
+    places = [place for place in dict.fromkeys(_PLACE.findall(entry["name"])) if place in entry and place != "name"]
+    choices = [_values(document, (*at, place), entry[place]) for place in places]
+    if prod(map(len, choices)) > MOST_POINTS:
+        raise ConfigError(document.message((*at, "name"), f"makes more than {MOST_POINTS} entries; list fewer values"))
+    for chosen in product(*choices):
+        values = dict(zip(places, chosen, strict=True))
+        yield {**entry, **values, "name": _filled(entry["name"], values)}
 
 
-def _as_json(value: object) -> str:
+def _values(document: Document, at: KeyPath, value: Any) -> Sequence[Any]:
     try:
-        return json.dumps(value, default=str)
-    except RecursionError:
-        return "something nested deeply"
+        entries: Sequence[Any] = points_of(value) if isinstance(value, dict) else value
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise ConfigError(document.message((*at, *context["at"]), context["text"])) from None
+    if not isinstance(entries, list):
+        return [entries]
+    if not entries:
+        raise ConfigError(document.message(at, "the list is empty; give at least one entry"))
+    return entries
 
 
-def _inside(data: Any, part: str | int) -> Any:
-    try:
-        return data[part]
-    except (KeyError, IndexError, TypeError):
-        return None
+def _filled(name: str, values: Mapping[str, Any]) -> str:
+    return _PLACE.sub(lambda found: as_written(values[found[1]]) if found[1] in values else found[0], name)
 
 
-def _further(error: ErrorDetails) -> KeyPath:
-    if error["type"] == "mistake":
-        return tuple(error["ctx"]["at"])
-    if error["type"].startswith("union_tag") and isinstance(error["input"], dict):
-        return ("family",)
-    return ()
-
-
-def _one_of(value: object, quoted: str) -> str:
-    valid = re.findall(r"'([^']*)'", quoted)
-    return f"{show(value)} is not known; {suggest(str(value), valid)}"
-
-
-def _no_family(value: object, _: Mapping[str, Any]) -> str:
-    if isinstance(value, dict):
-        return "missing; write family: two_level, linear, explicit, csv, formula, random or module:function"
-    return _not_a_mapping(value, {})
-
-
-def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
-    return f"{show(value)} is not a mapping; write keys and values"
-
-
-def _not_a_list(value: object, _: Mapping[str, Any]) -> str:
-    return f"{show(value)} is not a list; write [...] or lines that start with a dash"
-
-
-def _plain(number: float) -> str:
-    return f"{number:.12g}" if isinstance(number, float) else str(number)
-
-
-def _decimal(text: object) -> str | None:
-    """Return the number that a text such as 0x10, 0b1 or 1_000 means in programs; `None` if it means none."""
-    try:
-        return str(int(text, 0)) if isinstance(text, str) and len(text) < 40 else None
-    except ValueError:
-        return None
-
-
-def _not_whole(value: object, _: Mapping[str, Any]) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    remedy = f"{value:.0f}" if whole else _decimal(value) or "one without quotes or decimals"
-    return f"{show(value)} is not a whole number; write {remedy}"
-
-
-_SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
-    "mistake": lambda _, c: str(c["text"]),
-    "value_error": lambda _, c: str(c["error"]),
-    "missing": lambda _, c: "missing; add this key",
-    "model_type": _not_a_mapping,
-    "model_attributes_type": _not_a_mapping,
-    "int_type": _not_whole,
-    "int_from_float": _not_whole,
-    "float_type": lambda v, _: f"{show(v)} is not a number; write one such as 0.1",
-    "finite_number": lambda v, _: f"{show(v)} is not finite; write a number such as 0.1",
-    "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
-    "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
-    "string_too_short": lambda v, _: "the text is empty; write some",
-    "tuple_type": _not_a_list,
-    "list_type": _not_a_list,
-    "dict_type": _not_a_mapping,
-    "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
-    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
-    "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
-    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {_plain(c['le'])} or less",
-    "literal_error": lambda v, c: _one_of(v, c["expected"]),
-    "union_tag_invalid": lambda v, c: _one_of(v["family"], c["expected_tags"]),
-    "union_tag_not_found": _no_family,
-}
+def _moved(marks: Mapping[KeyPath, _Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, _Mark]:
+    """Return the marks of entries with the key paths of their copies."""
+    places: dict[str | int, list[int]] = {}
+    for new, old in enumerate(origins):
+        places.setdefault(old, []).append(new)
+    return {
+        moved: mark
+        for path, mark in marks.items()
+        for moved in ([path] if path[0] != key or len(path) == 1 else [(key, i, *path[2:]) for i in places[path[1]]])
+    }

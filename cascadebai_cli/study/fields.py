@@ -1,11 +1,10 @@
-"""Types of the values in a config, and entries that stand for several."""
+"""Types of the values in a config, and plain sentences about mistakes in them."""
 
+import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import count, product, takewhile
-from math import prod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,18 +16,179 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.formula import evaluate, parse
+from cascadebai_cli.errors import suggest
 from cascadebai_cli.model.problem import FEEDBACKS
 from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
-from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, mistake, show
-from cascadebai_cli.text import listed
+from cascadebai_cli.text import for_table, listed, shortened
+
+# --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
+
+KeyPath = tuple[str | int, ...]
+"""Keys and list positions from the top of a document to a value."""
+_FLOAT = "float"
+_NUMBER, _CONDITION = "number", "rule"
+"""Tags by which pydantic tells a number from a rule in its place."""
+
+
+def mistake(text: str, *at: str | int) -> PydanticCustomError:
+    """Return an error to raise in a validator: a sentence about the value, or about the part of it at `at`."""
+    return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
+
+
+def within(error: PydanticCustomError, *at: str | int) -> PydanticCustomError:
+    """Return a mistake in the part at `at` of a value as a mistake in the value."""
+    context = error.context or {}
+    return mistake(context["text"], *at, *context["at"])
+
+
+def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
+    """Return key path and sentence of each mistake that pydantic found in `data`."""
+    return [(_path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
+
+
+def sentence(error: ErrorDetails) -> str:
+    """Return the sentence about one error: the value and the remedy."""
+    value, bounds = error["input"], error.get("ctx", {})
+    if error["type"] in _SENTENCES:
+        return _SENTENCES[error["type"]](value, bounds)
+    return f"{show(value)} is not valid; {error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
+    """Return the keys from the top of `data` to a mistake, without the tags that pydantic adds to them."""
+    path: list[str | int] = []
+    for part in error["loc"]:
+        if isinstance(data, Mapping) and part not in data and _is_tag(part, data.get("family")):
+            continue
+        if isinstance(part, str) and not isinstance(data, Mapping):
+            continue
+        path.append(part)
+        data = _inside(data, part)
+    return (*path, *_further(error))
+
+
+def _is_tag(tag: object, family: object) -> bool:
+    """Return whether a part of a path is a tag and no key; those of users' families have a colon, as their names do."""
+    return tag in (_NUMBER, _CONDITION, _FLOAT, family) or (
+        isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
+    )
+
+
+def show(value: object) -> str:
+    """Return a value as it stands in the config, shortened."""
+    if value is None:
+        return "none"
+    text = for_table(f"'{value[:99]}'") if isinstance(value, str) else _as_json(value)
+    return shortened(text)
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, default=str)
+    except RecursionError:
+        return "something nested deeply"
+
+
+def _inside(data: Any, part: str | int) -> Any:
+    try:
+        return data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _further(error: ErrorDetails) -> KeyPath:
+    if error["type"] == "mistake":
+        return tuple(error["ctx"]["at"])
+    if error["type"].startswith("union_tag") and isinstance(error["input"], dict):
+        return ("family",)
+    return ()
+
+
+def _one_of(value: object, quoted: str) -> str:
+    valid = re.findall(r"'([^']*)'", quoted)
+    return f"{show(value)} is not known; {suggest(str(value), valid)}"
+
+
+def _no_family(value: object, _: Mapping[str, Any]) -> str:
+    if isinstance(value, dict):
+        return "missing; write family: two_level, linear, explicit, csv, formula, random or module:function"
+    return _not_a_mapping(value, {})
+
+
+def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
+    return f"{show(value)} is not a mapping; write keys and values"
+
+
+def _not_a_list(value: object, _: Mapping[str, Any]) -> str:
+    return f"{show(value)} is not a list; write [...] or lines that start with a dash"
+
+
+def _plain(number: float) -> str:
+    return f"{number:.12g}" if isinstance(number, float) else str(number)
+
+
+def _decimal(text: object) -> str | None:
+    """Return the number that a text such as 0x10, 0b1 or 1_000 means in programs; `None` if it means none."""
+    try:
+        return str(int(text, 0)) if isinstance(text, str) and len(text) < 40 else None
+    except ValueError:
+        return None
+
+
+def _not_whole(value: object, _: Mapping[str, Any]) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    remedy = f"{value:.0f}" if whole else _decimal(value) or "one without quotes or decimals"
+    return f"{show(value)} is not a whole number; write {remedy}"
+
+
+_SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "mistake": lambda _, c: str(c["text"]),
+    "value_error": lambda _, c: str(c["error"]),
+    "missing": lambda _, c: "missing; add this key",
+    "model_type": _not_a_mapping,
+    "model_attributes_type": _not_a_mapping,
+    "int_type": _not_whole,
+    "int_from_float": _not_whole,
+    "float_type": lambda v, _: f"{show(v)} is not a number; write one such as 0.1",
+    "finite_number": lambda v, _: f"{show(v)} is not finite; write a number such as 0.1",
+    "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
+    "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
+    "string_too_short": lambda v, _: "the text is empty; write some",
+    "tuple_type": _not_a_list,
+    "list_type": _not_a_list,
+    "dict_type": _not_a_mapping,
+    "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
+    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
+    "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
+    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {_plain(c['le'])} or less",
+    "literal_error": lambda v, c: _one_of(v, c["expected"]),
+    "union_tag_invalid": lambda v, c: _one_of(v["family"], c["expected_tags"]),
+    "union_tag_not_found": _no_family,
+}
+
+
+def as_written(value: object) -> str:
+    """Return a value as one would write it in a config, without keys that have no value."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {as_written(one)}' for key, one in value.items() if one is not None)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_written, value))}]"
+    if value is None or isinstance(value, bool):
+        return "none" if value is None else str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def as_place(name: str, option: str, value: object) -> str:
+    """Return a name in which the value of an option is replaced by `{option}` again."""
+    return name.replace(as_written(value), f"{{{option}}}")
+
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
 
@@ -40,7 +200,6 @@ _SLOWEST_GROWTH = 1.01
 _LONGEST_NAME = 200
 """Largest name of a study in bytes, as names of files begin with it."""
 
-PermutationName = Literal["random", "as_given"]
 RecordName = Literal["answer", "decisions", "trace"]
 """What may be recorded of each trial beyond its row."""
 
@@ -113,19 +272,19 @@ def _file_name(name: str) -> str:
     return name
 
 
-def _as_list(value: object) -> object:
+def as_list(value: object) -> object:
     """Return a list as it is, and any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def _range_as_list(value: object) -> object:
     """Return a list as it is, a range as the list of its points, and any other value as a list of one."""
-    return _points(value) if isinstance(value, dict) else _as_list(value)
+    return points_of(value) if isinstance(value, dict) else as_list(value)
 
 
 def _growth_as_list(value: object) -> object:
     """Return a list as it is, a growth as the list of its points, and any other value as a list of one."""
-    return _growing(value) if isinstance(value, dict) else _as_list(value)
+    return _growing(value) if isinstance(value, dict) else as_list(value)
 
 
 def _growing(span: dict[str, Any]) -> list[int]:
@@ -138,7 +297,7 @@ def _growing(span: dict[str, Any]) -> list[int]:
     return list(dict.fromkeys(values))
 
 
-def _points(span: dict[str, Any]) -> list[int]:
+def points_of(span: dict[str, Any]) -> list[int]:
     """Return the points of a range `{from: 20, to: 60, step: 1}`, both ends included.
 
     Raises:
@@ -237,7 +396,7 @@ def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
-"""JSON schema of a mapping that `_points` reads."""
+"""JSON schema of a mapping that `points_of` reads."""
 _Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
 _Growth = Annotated[
     dict[str, Any],
@@ -263,17 +422,17 @@ Records = Annotated[
     tuple[RecordName, ...],
     List,
     AfterValidator(_distinct),
-    BeforeValidator(_as_list, json_schema_input_type=RecordName | list[RecordName]),
+    BeforeValidator(as_list, json_schema_input_type=RecordName | list[RecordName]),
 ]
 """What is recorded: one name, a list, or nothing."""
 
 _Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
 _Epsilon = Annotated[float, Field(ge=0, lt=1)]
 
-Risks = Annotated[_Listed[_Risk], BeforeValidator(_as_list, json_schema_input_type=_Risk | _Several[_Risk])]
+Risks = Annotated[_Listed[_Risk], BeforeValidator(as_list, json_schema_input_type=_Risk | _Several[_Risk])]
 """Numbers from `SMALLEST_RISK` to below 1: one or a list."""
 
-Epsilons = Annotated[_Listed[_Epsilon], BeforeValidator(_as_list, json_schema_input_type=_Epsilon | _Several[_Epsilon])]
+Epsilons = Annotated[_Listed[_Epsilon], BeforeValidator(as_list, json_schema_input_type=_Epsilon | _Several[_Epsilon])]
 """Numbers from 0 to below 1 (with 1 all items would be good enough): one or a list."""
 
 
@@ -353,184 +512,7 @@ class Enough(Entry):
 
 
 Trials = Annotated[
-    Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)],
-    Discriminator(lambda value: CONDITION if isinstance(value, dict | Enough) else NUMBER),
+    Annotated[_Number, Tag(_NUMBER)] | Annotated[Enough, Tag(_CONDITION)],
+    Discriminator(lambda value: _CONDITION if isinstance(value, dict | Enough) else _NUMBER),
 ]
 """A number of trials, or the rule for it."""
-
-
-def most_of(trials: "int | Enough") -> int:
-    """Return the largest number of trials that a cell can get."""
-    return trials if isinstance(trials, int) else trials.at_most
-
-
-def first_of(trials: "int | Enough") -> int:
-    """Return the number of trials that a cell gets in any case."""
-    return trials if isinstance(trials, int) else trials.at_least
-
-
-# --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
-
-_ANY = "x"
-"""A name that a model may use for its axis, whichever that is."""
-
-
-class Coefficients(Entry):
-    """Known coefficients of a fit `c1 f(K) + c2`, which are printed beside ours."""
-
-    c1: Annotated[float | None, says("Slope.", "23802.95")] = None
-    c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
-    r2: Annotated[float | None, says("Share of the variance of the means that the fit explains.", "0.9988")] = None
-    p_value: Annotated[float | None, says("p-value of the slope.", "1.39e-58")] = None
-
-
-class Fit(Entry):
-    """The axis of a curve, and the models that are fitted to its mean steps."""
-
-    x: Annotated[
-        Text, says("Axis: a number of the grid, or an option in which otherwise equal learners differ.", "delta")
-    ] = "K"
-    model: Annotated[
-        tuple[Text, ...],
-        List,
-        BeforeValidator(_as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
-        says(
-            "One or more models: the f in c1 f + c2, a formula in the axis, which may be called x.",
-            "K^2",
-            "[log(x), sqrt(x)]",
-        ),
-    ]
-    published: Annotated[
-        Coefficients | None, says("Values of the paper, printed beside ours.", "{c1: 23802.95, c2: 67400.19}")
-    ] = None
-    prior: Annotated[Coefficients | None, says("Values of an earlier program, for reference.", "{c1: 21881.8}")] = None
-
-    @model_validator(mode="after")
-    def _check_models(self) -> "Fit":
-        for model in self.model:
-            try:
-                parse(formula_of(model, self.x), [self.x])
-            except ConfigError as error:
-                raise mistake(str(error), "model") from None
-        if len(self.model) != 1 and (self.published or self.prior or not self.model):
-            raise mistake("known values belong to one model; name exactly one", "model")
-        return self
-
-    def refuse_valueless(self, values: Iterable[float]) -> None:
-        """Refuse a model that has no value somewhere on the axis.
-
-        Raises:
-            PydanticCustomError: if there is one; the message names the model and the first such value.
-        """
-        for value in values:
-            for model in self.model:
-                try:
-                    evaluate(formula_of(model, self.x), {self.x: value})
-                except ConfigError as error:
-                    raise mistake(str(error), "model") from None
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models with the name of the axis in place of `x`."""
-        return tuple(_named(model, self.x) for model in self.model)
-
-
-def formula_of(model: str, x: str) -> str:
-    """Return a model as a formula in its axis."""
-    return _named(model, x).replace("^", "**")
-
-
-def _named(model: str, x: str) -> str:
-    return re.sub(rf"\b{_ANY}\b", x, model)
-
-
-# --- Entries of a config that stand for several: `{option}` in a name makes one entry for each value of the option --
-#
-# `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
-# `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
-
-_PLACE = re.compile(r"\{(\w+)\}")
-
-_Mark = TypeVar("_Mark")
-
-
-def spread_out(document: Document) -> Document:
-    """Return the document with every entry that stands for several written out; messages still name lines of the file.
-
-    Raises:
-        ConfigError: if an option in a name has no value, or an entry makes too many.
-    """
-    return reduce(_spread, ("instances", "learners"), document)
-
-
-def as_place(name: str, option: str, value: object) -> str:
-    """Return a name in which the value of an option is replaced by `{option}` again."""
-    return name.replace(as_written(value), f"{{{option}}}")
-
-
-def _spread(document: Document, key: str) -> Document:
-    entries = document.data.get(key)
-    if not isinstance(entries, list):
-        return document
-    copies = [list(_copies(document, (key, i), entry)) for i, entry in enumerate(entries)]
-    origins = [i for i, made in enumerate(copies) for _ in made]
-    return replace(
-        document,
-        data={**document.data, key: [entry for made in copies for entry in made]},
-        lines=_moved(document.lines, key, origins),
-        options=_moved(document.options, key, origins),
-    )
-
-
-def _copies(document: Document, at: KeyPath, entry: object) -> Iterator[object]:
-    """Yield the entries for which one entry stands; anything that is no valid entry is left for later checks."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        yield entry
-        return
-    places = [place for place in dict.fromkeys(_PLACE.findall(entry["name"])) if place in entry and place != "name"]
-    choices = [_values(document, (*at, place), entry[place]) for place in places]
-    if prod(map(len, choices)) > MOST_POINTS:
-        raise ConfigError(document.message((*at, "name"), f"makes more than {MOST_POINTS} entries; list fewer values"))
-    for chosen in product(*choices):
-        values = dict(zip(places, chosen, strict=True))
-        yield {**entry, **values, "name": _filled(entry["name"], values)}
-
-
-def _values(document: Document, at: KeyPath, value: Any) -> Sequence[Any]:
-    try:
-        entries: Sequence[Any] = _points(value) if isinstance(value, dict) else value
-    except PydanticCustomError as error:
-        context = error.context or {}
-        raise ConfigError(document.message((*at, *context["at"]), context["text"])) from None
-    if not isinstance(entries, list):
-        return [entries]
-    if not entries:
-        raise ConfigError(document.message(at, "the list is empty; give at least one entry"))
-    return entries
-
-
-def _filled(name: str, values: Mapping[str, Any]) -> str:
-    return _PLACE.sub(lambda found: as_written(values[found[1]]) if found[1] in values else found[0], name)
-
-
-def as_written(value: object) -> str:
-    """Return a value as one would write it in a config, without keys that have no value."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {as_written(one)}' for key, one in value.items() if one is not None)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(as_written, value))}]"
-    if value is None or isinstance(value, bool):
-        return "none" if value is None else str(value).lower()
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def _moved(marks: Mapping[KeyPath, _Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, _Mark]:
-    """Return the marks of entries with the key paths of their copies."""
-    places: dict[str | int, list[int]] = {}
-    for new, old in enumerate(origins):
-        places.setdefault(old, []).append(new)
-    return {
-        moved: mark
-        for path, mark in marks.items()
-        for moved in ([path] if path[0] != key or len(path) == 1 else [(key, i, *path[2:]) for i in places[path[1]]])
-    }

@@ -1,8 +1,8 @@
 """The instances of a config: families, files, formulas, lists, and users' own families."""
 
 import inspect
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,25 +23,27 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
-from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FloatArray, Items
-from cascadebai_cli.model.users import USERS, Users, users_options
+from cascadebai_cli.model.users import USERS, Users
 from cascadebai_cli.options import record_options
-from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import (
     MOST_ITEMS,
     Budgets,
     Entry,
     Epsilons,
-    Fit,
     Formula,
+    List,
     Risks,
     SizeList,
     Text,
     Zip,
+    as_list,
     context_of,
+    mistake,
     one_of,
     says,
+    show,
 )
 from cascadebai_cli.text import unrounded
 
@@ -69,7 +71,7 @@ class _Users(Entry):
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in USERS:
             return list(cls.model_fields)
-        return ["kind", *(one.name for one in users_options(kind))]
+        return ["kind", *(one.name for one in record_options(USERS[kind]))]
 
     @model_validator(mode="before")
     @classmethod
@@ -109,6 +111,81 @@ def _users_keys() -> dict[str, Any]:
 UsersEntry = create_model("UsersEntry", __base__=_Users, __doc__=_Users.__doc__, **_users_keys())
 
 
+# --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
+
+_ANY = "x"
+"""A name that a model may use for its axis, whichever that is."""
+
+
+class Coefficients(Entry):
+    """Known coefficients of a fit `c1 f(K) + c2`, which are printed beside ours."""
+
+    c1: Annotated[float | None, says("Slope.", "23802.95")] = None
+    c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
+    r2: Annotated[float | None, says("Share of the variance of the means that the fit explains.", "0.9988")] = None
+    p_value: Annotated[float | None, says("p-value of the slope.", "1.39e-58")] = None
+
+
+class Fit(Entry):
+    """The axis of a curve, and the models that are fitted to its mean steps."""
+
+    x: Annotated[
+        Text, says("Axis: a number of the grid, or an option in which otherwise equal learners differ.", "delta")
+    ] = "K"
+    model: Annotated[
+        tuple[Text, ...],
+        List,
+        BeforeValidator(as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+        says(
+            "One or more models: the f in c1 f + c2, a formula in the axis, which may be called x.",
+            "K^2",
+            "[log(x), sqrt(x)]",
+        ),
+    ]
+    published: Annotated[
+        Coefficients | None, says("Values of the paper, printed beside ours.", "{c1: 23802.95, c2: 67400.19}")
+    ] = None
+    prior: Annotated[Coefficients | None, says("Values of an earlier program, for reference.", "{c1: 21881.8}")] = None
+
+    @model_validator(mode="after")
+    def _check_models(self) -> "Fit":
+        for model in self.model:
+            try:
+                parse(formula_of(model, self.x), [self.x])
+            except ConfigError as error:
+                raise mistake(str(error), "model") from None
+        if len(self.model) != 1 and (self.published or self.prior or not self.model):
+            raise mistake("known values belong to one model; name exactly one", "model")
+        return self
+
+    def refuse_valueless(self, values: Iterable[float]) -> None:
+        """Refuse a model that has no value somewhere on the axis.
+
+        Raises:
+            PydanticCustomError: if there is one; the message names the model and the first such value.
+        """
+        for value in values:
+            for model in self.model:
+                try:
+                    evaluate(formula_of(model, self.x), {self.x: value})
+                except ConfigError as error:
+                    raise mistake(str(error), "model") from None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models with the name of the axis in place of `x`."""
+        return tuple(_named(model, self.x) for model in self.model)
+
+
+def formula_of(model: str, x: str) -> str:
+    """Return a model as a formula in its axis."""
+    return _named(model, x).replace("^", "**")
+
+
+def _named(model: str, x: str) -> str:
+    return re.sub(rf"\b{_ANY}\b", x, model)
+
+
 # --- What all instance entries of a config have in common -----------------------------------------------------------
 
 ItemsAt = Callable[[int, int], Items]
@@ -136,7 +213,6 @@ class _InstanceEntry(Entry):
         """Hash of the user's code that makes the weights; `None` if there is none."""
         return None
 
-    @abstractmethod
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """Return the function that gives the items at each point of the grid.
 
@@ -147,6 +223,11 @@ class _InstanceEntry(Entry):
         This method, or the function that it returns, raises:
             PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
         """
+        return self._items
+
+    def _items(self, L: int, K: int) -> Items:
+        """Return the items at a point of the grid, for a family that needs neither folder nor seed."""
+        raise NotImplementedError
 
     def _weight(self, key: str, L: int, K: int) -> float:
         return _weight_of(getattr(self, key), {"K": K, "L": L}, key)
@@ -220,10 +301,6 @@ class Own(SizedEntry):
         """Hash of all code that the function runs."""
         return own_hash(self.family, "function")
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return self._items
-
     def _items(self, L: int, K: int) -> Items:
         first, second = self._weights(L, K), self._weights(L, K)
         if not np.array_equal(first, second, equal_nan=True):
@@ -263,11 +340,8 @@ class ByFormula(SizedEntry):
     family: Annotated[Literal["formula"], _FAMILY]
     weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.explicit(
-            [_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
-        )
+    def _items(self, L: int, K: int) -> Items:
+        return problem.explicit([_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)])
 
 
 class Random(SizedEntry):
@@ -318,9 +392,8 @@ class TwoLevel(SizedEntry):
     w_star: Annotated[Formula, says("Weight of the best K items: a number, or a formula in K and L.", "1/sqrt(K)")]
     w_prime: Annotated[Formula, says("Weight of the other items.", "1/K**2")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
+    def _items(self, L: int, K: int) -> Items:
+        return problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
 class Linear(SizedEntry):
@@ -330,9 +403,8 @@ class Linear(SizedEntry):
     w_max: Annotated[Formula, says("The largest weight: a number, or a formula in K and L.", "0.5")]
     w_min: Annotated[Formula, says("The smallest weight.", "0.1")]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        return lambda L, K: problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
+    def _items(self, L: int, K: int) -> Items:
+        return problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
 
 def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
@@ -352,10 +424,9 @@ class Explicit(_InstanceEntry):
         says("The weights, numbers or formulas in K and L.", "[0.9, 0.5, 0.4, 0.1]"),
     ]
 
-    def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """Return the function that gives the items at each point of the grid."""
-        L, formulas = len(self.weights), list(enumerate(self.weights))
-        return lambda _, K: problem.explicit([_weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
+    def _items(self, L: int, K: int) -> Items:
+        names = {"K": K, "L": len(self.weights)}
+        return problem.explicit([_weight_of(w, names, "weights", i) for i, w in enumerate(self.weights)])
 
 
 class Csv(_InstanceEntry):

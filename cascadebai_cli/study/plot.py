@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -15,12 +15,10 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.options import record_options
-from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.document import mistake, show
-from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
+from cascadebai_cli.study.cells import Cell, LearnerEntry
+from cascadebai_cli.study.fields import Entry, List, Text, as_place, mistake, not_empty, one_of, says, show
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
 from cascadebai_cli.study.kinds import GRID, KINDS, MEASURES, FigureKind, Words
-from cascadebai_cli.study.learners import LearnerEntry, option_values
 
 # --- Instances that differ in one option only, such as the number of a draw, so that a mean may be taken ------------
 
@@ -77,16 +75,14 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 
 # --- `plot` of a config: its keys are the options of `cascadebai plot` ----------------------------------------------
 
-Kind = Annotated[str, one_of(KINDS)]
 _Format = Literal["pdf", "png", "svg"]
 
-FILE_FORMATS: tuple[str, ...] = get_args(_Format)
 DERIVED = ("algorithm", "gap", "hardness", "w_star", "w_prime", "directory")
 """Columns that follow from those of the grid."""
 NAMES = ("instance", "learner", "algorithm", "directory")
 """Columns that hold names."""
 _NOTHING = "none"
-_WIDEST, _NARROWEST, _MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
+_WIDEST, _NARROWEST, _MOST_COLUMNS, _MOST_ON_A_PAGE = 40, 1, 12, 64
 _MOST_SHOWN = 20
 """Largest number of values that a message lists."""
 
@@ -134,7 +130,10 @@ _Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_s
 class Plot(Entry):
     """What is drawn from the cells of a study, and how it looks."""
 
-    kind: Annotated[Kind, _SAID["kind"]] = "scaling"
+    FORMATS: ClassVar[tuple[str, ...]] = get_args(_Format)
+    MOST_ON_A_PAGE: ClassVar = _MOST_ON_A_PAGE
+
+    kind: Annotated[str, one_of(KINDS), _SAID["kind"]] = "scaling"
     x: Annotated[Text | None, _SAID["x"]] = None
     y: Annotated[str, one_of(MEASURES), _SAID["y"]] = "steps"
     panels: Annotated[_Choice, _SAID["panels"]] = None
@@ -161,7 +160,7 @@ class Plot(Entry):
     ] = None
     columns: Annotated[Annotated[int, Field(ge=1, le=_MOST_COLUMNS)] | None, _SAID["columns"]] = None
     height: Annotated[_Inches | None, _SAID["height"]] = None
-    per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, _SAID["per_page"]] = None
+    per_page: Annotated[Annotated[int, Field(ge=1, le=_MOST_ON_A_PAGE)] | None, _SAID["per_page"]] = None
     labels: Annotated[dict[str, Text], _SAID["labels"]] = Field(default_factory=dict)
     order: Annotated[_Several, _SAID["order"]] = ()
     style: Annotated[_Several, _SAID["style"]] = ()
@@ -185,6 +184,36 @@ class Plot(Entry):
     def named(self) -> set[str]:
         """Columns that make axis, panels or lines, or of which values are chosen."""
         return {*([self.x] if self.x else []), *(self.panels or ()), *(self.lines or ()), *self.where}
+
+    @classmethod
+    def without_axes(cls, said: Mapping[str, Any], kind: str) -> dict[str, Any]:
+        """Return the keys of a plot without those of `x` and `y` that belong to its own kind and not to `kind`."""
+        own, other = KINDS.get(said.get("kind", cls().kind)), KINDS.get(kind)
+        if own is None or other is None or own is other:
+            return dict(said)
+        gone = {"x", "y"} if other.points != "cells" else {"y"} if said.get("y") == own.y else set()
+        return {key: value for key, value in said.items() if key not in gone}
+
+    def refuse_unknown_words(
+        self, instances: Sequence[AnyInstance], learners: Sequence[LearnerEntry], cells: Sequence[Cell] = ()
+    ) -> None:
+        """Refuse columns and names that the study does not have, and values to draw that none of its cells has.
+
+        Raises:
+            PydanticCustomError: for the first one; the message names the nearest one that the study has.
+        """
+        if self.average:
+            try:
+                refuse_unknown_option(instances, self.average)
+            except ConfigError as error:
+                raise mistake(str(error), "average") from None
+        columns, names = _known_columns(learners), list(alike(instances, self.average))
+        for words, known, key in _words(self, columns, names, [entry.name for entry in learners]):
+            for word in words:
+                if word not in known:
+                    raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)
+        if cells:
+            _refuse_values_of_no_cell(self, cells)
 
     @model_validator(mode="after")
     def _of_trials(self) -> "Plot":
@@ -214,41 +243,10 @@ class Plot(Entry):
         return {name: value for name, value in said.items() if name == "kind" or name in self.model_fields_set}
 
 
-def axes_of_the_kind(said: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the keys of a plot without those of `x` and `y` that belong to its kind of figure, and not to `kind`."""
-    own, other = KINDS.get(said.get("kind", Plot().kind)), KINDS.get(kind)
-    if own is None or other is None or own is other:
-        return dict(said)
-    gone = {"x", "y"} if other.points != "cells" else {"y"} if said.get("y") == own.y else set()
-    return {key: value for key, value in said.items() if key not in gone}
-
-
 def _known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
     """Return the columns that a plot may name: those of the grid, what follows from them, and options of learners."""
-    options = dict.fromkeys(name for entry in learners for name in option_values(entry))
+    options = dict.fromkeys(name for entry in learners for name in entry.options)
     return [*GRID, *DERIVED, *(name for name in options if name not in (*GRID, *DERIVED))]
-
-
-def refuse_unknown_words(
-    plot: Plot, instances: Sequence[AnyInstance], learners: Sequence[LearnerEntry], cells: Sequence[Cell] = ()
-) -> None:
-    """Refuse columns and names that the study does not have, and values to draw that none of its cells has.
-
-    Raises:
-        PydanticCustomError: for the first one; the message names the nearest one that the study has.
-    """
-    if plot.average:
-        try:
-            refuse_unknown_option(instances, plot.average)
-        except ConfigError as error:
-            raise mistake(str(error), "average") from None
-    columns, names = _known_columns(learners), list(alike(instances, plot.average))
-    for words, known, key in _words(plot, columns, names, [entry.name for entry in learners]):
-        for word in words:
-            if word not in known:
-                raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)
-    if cells:
-        _refuse_values_of_no_cell(plot, cells)
 
 
 def _words(

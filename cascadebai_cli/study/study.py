@@ -11,14 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
-from cascadebai_cli.model.users import page_of
-from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.document import KeyPath, mistake, show, within
+from cascadebai_cli.study.cells import Cell, LearnerEntry, Rewards
 from cascadebai_cli.study.fields import (
     FIRST,
     MOST_POINTS,
@@ -29,7 +25,7 @@ from cascadebai_cli.study.fields import (
     FeedbackName,
     FileName,
     Filled,
-    PermutationName,
+    KeyPath,
     Records,
     Risks,
     SizeList,
@@ -37,13 +33,15 @@ from cascadebai_cli.study.fields import (
     Trials,
     Zip,
     context_of,
+    mistake,
     not_empty,
     says,
+    show,
+    within,
 )
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry
 from cascadebai_cli.study.kinds import ALL_AXES, AXES
-from cascadebai_cli.study.learners import LearnerEntry, option_values
-from cascadebai_cli.study.plot import Plot, refuse_unknown_words
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
@@ -52,6 +50,8 @@ _MOST_WEIGHTS = 20_000_000
 """Largest number of weights of all points of one instance, which take 160 MB."""
 _MOST_ITEMS_OF_CELLS = 100_000_000
 """Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
+_MOST_ROWS = 20_000_000
+"""Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
 _Point = Mapping[str, Any]
 """Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
 
@@ -257,26 +257,6 @@ DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadeba
 """The learner of a config that names none."""
 
 
-class Rewards(Entry):
-    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
-
-    rows: Annotated[
-        int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
-    ]
-    reuse: Annotated[
-        bool, says("Whether the same table is used again after its last row, or a new one is drawn.", "false")
-    ] = True
-
-    def __str__(self) -> str:
-        again = "is used again" if self.reuse else "is drawn anew each time round"
-        return f"from a table of {count(self.rows)} rows that {again}"
-
-    @property
-    def shape(self) -> TableShape:
-        """The table as engines take it."""
-        return TableShape(self.rows, self.reuse)
-
-
 def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     names: Sequence[str] = [entry.name for entry in entries]
     for i, name in enumerate(names):
@@ -319,7 +299,7 @@ class Study(Entry):
         ),
     ] = None
     order: Annotated[
-        PermutationName,
+        Literal["random", "as_given"],
         says("Order of the items in a trial: drawn anew for each trial, or as in the config.", "as_given"),
     ] = "random"
     max_steps: Annotated[
@@ -394,6 +374,25 @@ class Study(Entry):
         return self._cells
 
     @property
+    def first_trials(self) -> int:
+        """Number of trials that a cell gets in any case."""
+        return self.trials if isinstance(self.trials, int) else self.trials.at_least
+
+    @property
+    def most_trials(self) -> int:
+        """Largest number of trials that a cell can get."""
+        return self.trials if isinstance(self.trials, int) else self.trials.at_most
+
+    def refuse_too_many_rows(self) -> None:
+        """Raise `ConfigError` for more rows than fit into memory."""
+        trials, cells = self.most_trials, len(self.cells)
+        if trials * cells > _MOST_ROWS:
+            raise ConfigError(
+                f"{count(trials)} trials of {count(cells)} cells are more than {count(_MOST_ROWS)} rows; "
+                "run fewer trials or cells"
+            )
+
+    @property
     def has_users(self) -> bool:
         """Whether users of some kind are named, or lists are shuffled; the paper's claims are about its own users."""
         shuffled = self.shuffle or any(learner.shuffle for learner in self.learners)
@@ -412,7 +411,7 @@ class Study(Entry):
         """
         users = (instance.users if instance else None) or self.users
         shuffle = self.shuffle if learner.shuffle is None else learner.shuffle
-        return page_of(FEEDBACKS[learner.feedback or self.feedback], users.made if users else None, shuffle)
+        return (FEEDBACKS[learner.feedback or self.feedback]).of(users.made if users else None, shuffle)
 
     @model_validator(mode="before")
     @classmethod
@@ -425,7 +424,7 @@ class Study(Entry):
 
     @model_validator(mode="after")
     def _check_axes(self) -> "Study":
-        options = dict.fromkeys(name for entry in self.learners for name in option_values(entry))
+        options = dict.fromkeys(name for entry in self.learners for name in entry.options)
         for i, entry in enumerate(self.instances):
             if entry.fit and entry.fit.x not in (*AXES, *options):
                 text = f"{show(entry.fit.x)} is no number of the grid and no option of a learner"
@@ -445,7 +444,7 @@ class Study(Entry):
             for cell in self._cells:
                 _check_learner(self, cell)
             try:
-                refuse_unknown_words(self.plot, self.instances, self.learners, self._cells)
+                self.plot.refuse_unknown_words(self.instances, self.learners, self._cells)
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
@@ -499,7 +498,7 @@ def _refuse_no_trace(study: Study) -> None:
     for i, learner in enumerate(study.learners):
         cell = next(cell for cell in study.cells if cell.learner == learner.name)
         with _of_learner(study, cell):
-            able = can_answer(cell.build())
+            able = cell.can_answer
         if not able:
             text = "a trace asks for the items before the learner has stopped; give the class a property answer"
             raise mistake(f"'{learner.name}': {text}, or leave trace out", "learners", i)

@@ -67,7 +67,7 @@ def hardness_of_the_worst(instance: Instance) -> float:
         return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
 
 
-def uniform_error(instance: Instance, N: int) -> float:
+def _uniform_error(instance: Instance, N: int) -> float:
     """Return a bound on the chance that uniform looking for `N` steps gives a wrong answer, at most 1."""
     best = instance.sorted_weights[: instance.K]
     bad = instance.weights[~instance.epsilon_optimal]
@@ -83,7 +83,7 @@ def _sum_of(rates: FloatArray, n: int) -> FloatArray:
     return np.exp(-n * rates).sum(axis=1) if n else np.full(len(rates), np.inf)
 
 
-def sar_error(instance: Instance, N: int) -> float:
+def _sar_error(instance: Instance, N: int) -> float:
     """Return a bound on the chance that SAR errs with a budget of `N` steps, at most 1; `nan` with a tolerance."""
     if instance.epsilon > 0:
         return float("nan")
@@ -92,7 +92,7 @@ def sar_error(instance: Instance, N: int) -> float:
     return min(1.0, float(2 * instance.L * np.exp(-exponents).sum()))
 
 
-ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": uniform_error, "sar": sar_error}
+ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": _uniform_error, "sar": _sar_error}
 """Learner -> bound on the chance of an error after `N` steps, which falls with `N`."""
 
 

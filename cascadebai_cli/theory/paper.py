@@ -41,20 +41,6 @@ PRINTED_CONSTANT = 216.0
 """The constant of `T-bar` as printed; `exact_constant(1.0)` is 256."""
 
 
-def mu(instance: Instance) -> FloatArray:
-    """Return `mu_1, ..., mu_K`: fewest expected observations of a list of `k` items (Section 4.1), shape `(K,)`.
-
-    The list shows the `k` best items, best first; `mu_k` is the sum of the products of `1 - w(j)`, `j < i`, over
-    `i <= k`, which equals the printed sum and needs one pass for all `k`.
-    """
-    return np.asarray(np.cumsum(survival(instance.sorted_weights[: instance.K])))
-
-
-def mu_tilde(instance: Instance, M: int | None = None) -> FloatArray:
-    """Return `mu~_1, ..., mu~_M`: most expected observations of `k` items, the worst, worst first (Section 4.2)."""
-    return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][: M or instance.K])))
-
-
 def v(k: _Values, w_prime: _Values) -> FloatArray:
     """Return `v_k = min(k, sqrt(2) / w')`, with `E X^2 <= v_k^2` [lemma:obs_sec_moment]."""
     with np.errstate(divide="ignore", over="ignore"):
@@ -99,22 +85,31 @@ def t_bar(gap: _Values, rho: _Values, constant: _Values) -> FloatArray:
         return np.asarray(1 + np.floor(c * np.log(np.maximum(inner, 1.0))))
 
 
-def _near_optimal(instance: Instance) -> int:
-    """Return `K'`; for `epsilon = 0` it is `K` however small the gap, while `instance.K_prime` allows for rounding."""
-    return instance.K if instance.epsilon == 0 else instance.K_prime
+def _mu_tilde(instance: Instance, M: int) -> FloatArray:
+    return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][:M])))
 
 
-def delta_bar(instance: Instance) -> FloatArray:
-    """Return `Delta-bar_i` of the items in descending order of weight, shape `(L,)` (Section 4.1).
+@dataclass(frozen=True)
+class UpperBound:
+    """A number of steps that with probability `1 - delta` is not exceeded.
 
-    For `epsilon > 0` these are the gaps before anything is accepted. The proof of [le:suff_obs_to_identif] says
-    that accepting items only removes them; but once an item outside the best `K` is accepted, the others are
-    compared with `w(K)` instead of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. It is used as printed.
+    Args:
+        source: the statement that it comes from.
+        terms: its parts by name, in steps; the bound is their sum.
     """
-    K, K_prime, epsilon = instance.K, _near_optimal(instance), instance.epsilon
-    gaps = instance.gaps
-    bar = np.concatenate([gaps[:K] + epsilon, gaps[K - 1] - gaps[K:K_prime] + epsilon, gaps[K_prime:] - epsilon])
-    return bar if epsilon == 0 else np.where(bar < ROUNDING, 0.0, bar)
+
+    source: str
+    terms: Mapping[str, float]
+
+    @property
+    def steps(self) -> float:
+        """The bound."""
+        return sum(self.terms.values())
+
+    @property
+    def dominating(self) -> str:
+        """Name of the largest term."""
+        return max(self.terms, key=lambda name: self.terms[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +138,8 @@ class Quantities:
 
     @cached_property
     def K_prime(self) -> int:
-        """Number of epsilon-optimal items."""
-        return _near_optimal(self.instance)
+        """Number of epsilon-optimal items; `K` for `epsilon = 0` however small the gap, without room for rounding."""
+        return self.K if self.instance.epsilon == 0 else self.instance.K_prime
 
     @property
     def K_2(self) -> int:
@@ -156,13 +151,17 @@ class Quantities:
 
     @cached_property
     def mu(self) -> FloatArray:
-        """`mu_1, ..., mu_K`."""
-        return mu(self.instance)
+        """`mu_1, ..., mu_K`: fewest expected observations of a list of `k` items (Section 4.1), shape `(K,)`.
+
+        The list shows the `k` best items, best first; `mu_k` is the sum of the products of `1 - w(j)`, `j < i`, over
+        `i <= k`, which equals the printed sum and needs one pass for all `k`.
+        """
+        return np.asarray(np.cumsum(survival(self.instance.sorted_weights[: self.K])))
 
     @cached_property
     def mu_tilde(self) -> FloatArray:
-        """`mu~_1, ..., mu~_K`."""
-        return mu_tilde(self.instance)
+        """`mu~_1, ..., mu~_K`: most expected observations of `k` items, the worst, worst first (Section 4.2)."""
+        return _mu_tilde(self.instance, self.K)
 
     @cached_property
     def v(self) -> FloatArray:
@@ -170,10 +169,125 @@ class Quantities:
         return v(np.arange(1, self.K + 1, dtype=np.int64), self.instance.w_prime)
 
     @cached_property
+    def delta_bar(self) -> FloatArray:
+        """`Delta-bar_i` of the items in descending order of weight, shape `(L,)` (Section 4.1).
+
+        For `epsilon > 0` these are the gaps before anything is accepted. The proof of [le:suff_obs_to_identif] says
+        that accepting items only removes them; but once an item outside the best `K` is accepted, the others are
+        compared with `w(K)` instead of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. It is used as
+        printed.
+        """
+        K, K_prime, epsilon = self.K, self.K_prime, self.instance.epsilon
+        gaps = self.instance.gaps
+        bar = np.concatenate([gaps[:K] + epsilon, gaps[K - 1] - gaps[K:K_prime] + epsilon, gaps[K_prime:] - epsilon])
+        return bar if epsilon == 0 else np.where(bar < ROUNDING, 0.0, bar)
+
+    @cached_property
     def T_bar(self) -> FloatArray:
         """`T-bar_sigma(1) <= ... <= T-bar_sigma(L)`, the permutation `sigma` sorting by descending `Delta-bar`."""
-        gaps = np.sort(delta_bar(self.instance))[::-1]
+        gaps = np.sort(self.delta_bar)[::-1]
         return t_bar(gaps, rho(self.L, self.delta), self.constant)
+
+    # Upper bounds on the steps of CascadeBAI that hold with probability `1 - delta`, [thm:fix_conf_up_bd] and
+    # [prop:fix_conf_up_bd_many_eps_opt]. The proof follows the worst case: items are identified in descending order of
+    # `Delta-bar`, and in *phase* `k` the lists hold `K - k + 1` survivors. A phase that needs `T` observations takes at
+    # most `2 T / mu + (2 v^2 / mu^2) ln(1 / delta_k)` steps with probability `1 - delta_k`
+    # [lemma:conc_one_sub_gauss_apply_obs]; the `delta_k` share `delta / 2` in the best way.
+
+    @property
+    def _has_theorem(self) -> bool:
+        """Whether [thm:fix_conf_up_bd] applies, `K' < 2K - 1`; else [prop:fix_conf_up_bd_many_eps_opt] does."""
+        return self.K_prime < 2 * self.K - 1
+
+    @property
+    def _list_lengths(self) -> IntArray:
+        """The numbers of survivors shown in phases `k = 1..K-K_2`: `K, K-1, ..., K_2 + 1`."""
+        return np.arange(self.K, self.K_2, -1, dtype=np.int64)
+
+    @property
+    def spread_ratios(self) -> FloatArray:
+        """`v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
+        m = self._list_lengths
+        return (self.v[m - 1] / self.mu[m - 1]) ** 2
+
+    @property
+    def N_2(self) -> float:
+        """`N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`, for the items identified while lists are full."""
+        return float(self.T_bar[: self.L - self.K].sum() / self.mu[-1])
+
+    @property
+    def N_3_by_phase(self) -> float:
+        """`N_3` as first printed: the sum over `k >= 2` of `(K-k+1) / mu_(K-k+1)` times the growth of `T-bar`.
+
+        The theorem lets `k` run to `2K - K'`, its proof to `K - K_2`. They differ when `K' = K`, where `2K - K' = K`
+        but one item is never identified; `K - K_2` is used. (With `epsilon = 0` the extra summand is 0, as the two
+        smallest gaps are equal.)
+
+        The two printed forms are not equal: the second bounds the first *plus* `first_full_lists`. The bound in
+        steps uses this form plus that term, which is the smaller.
+        """
+        m = self._list_lengths[1:]
+        return float((m / self.mu[m - 1] * self._growth).sum())
+
+    @property
+    def _growth(self) -> FloatArray:
+        """`T-bar_sigma(L-K+k) - T-bar_sigma(L-K+k-1)` for `k = 2..K-K_2`; infinite behind an infinite `T-bar`."""
+        T = self.T_bar[self.L - self.K : self.L - self.K_2]
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(T[1:]), np.inf, np.diff(T))
+
+    @property
+    def first_full_lists(self) -> float:
+        """`K T-bar_sigma(L-K+1) / mu_K`, for the last `K` items while lists are full; `N_3_by_phase` lacks it."""
+        return float(self.K * self.T_bar[self.L - self.K] / self.mu[-1])
+
+    def theorem_upper(self) -> UpperBound:
+        """Return the bound of [thm:fix_conf_up_bd] in steps, with the constants of its proof; needs `K' < 2K - 1`.
+
+        `sum of c_k ln(2 sum(c) / (c_k delta)) + 2 sum of T~_k / mu_(K-k+1)` over the phases `k = 1..K-K_2`, with
+        `c_k = 2 v^2 / mu^2` at `K-k+1`. That is the last line before the proof rounds up to
+        `c_1 N_1 + c_2 N_2 + c_3 N_3`; the next one swallows the constants of `T~_k` in a factor of 4, which fails for
+        very long lists with large gaps. Slips: the proof prints the second sum inside the first (taken apart
+        here); it says `mu_(K+1-k) >= 2`, which is wrong and not needed; and it allots an item `T-bar` observations
+        where a list that crosses the end of a pass can give it one more (left as printed).
+
+        The terms keep the names of the theorem; `N_3` includes `first_full_lists` and the constants of `T~_k`.
+
+        Raises:
+            ValueError: if `K' >= 2K - 1`.
+        """
+        if not self._has_theorem:
+            raise ValueError(f"K' = {self.K_prime} is not below 2K - 1 = {2 * self.K - 1}")
+        m = self._list_lengths
+        c = 2 * self.spread_ratios
+        rounding = np.concatenate([[self.K - 1], 2 * m[1:] - 1])
+        last = self.first_full_lists + self.N_3_by_phase + (rounding / self.mu[m - 1]).sum()
+        return UpperBound(
+            "theorem",
+            {
+                "N_1": float((c * np.log(2 * c.sum() / (c * self.delta))).sum()),
+                "N_2": 2 * self.N_2,
+                "N_3": float(2 * last),
+            },
+        )
+
+    def many_optimal_upper(self) -> UpperBound:
+        """Return the bound of [prop:fix_conf_up_bd_many_eps_opt] in steps, for lists full to the end; `K' >= 2K - 1`.
+
+        Raises:
+            ValueError: if `K' < 2K - 1`.
+        """
+        if self._has_theorem:
+            raise ValueError(f"K' = {self.K_prime} is below 2K - 1 = {2 * self.K - 1}")
+        left = self.K_prime - self.K
+        last = self.L - left - 1
+        observations = self.T_bar[:last].sum() + (left + 1) * self.T_bar[last] + left
+        spread = 2 * (self.v[-1] / self.mu[-1]) ** 2 * np.log(2 / self.delta)
+        return UpperBound("many optimal", {"N_1'": float(spread), "N_2'": float(2 * observations / self.mu[-1])})
+
+    def general_upper(self) -> UpperBound:
+        """Return the bound for any instance, of the theorem, or of the proposition where that does not apply."""
+        return self.theorem_upper() if self._has_theorem else self.many_optimal_upper()
 
 
 # --- The lower bound on the expected steps of any `(delta, K)`-PAC algorithm, for `epsilon = 0` ---------------------
@@ -215,7 +329,7 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
     if instance.epsilon > 0:
         return float("nan")
     longest = max(M, instance.K)
-    per_step = float(longest) if semi_bandit else float(mu_tilde(instance, longest)[-1])
+    per_step = float(longest) if semi_bandit else float(_mu_tilde(instance, longest)[-1])
     return float(confidence_factor(delta)) * _observations_needed(instance) / per_step
 
 
@@ -240,7 +354,7 @@ class TwoLevelBounds:
         w_star: weight of the `K` best.
         w_prime: weight of the others, `0 < w_prime < w_star`.
         delta: largest probability of a wrong answer.
-        constant: constant of `T-bar`, see `quantities.exact_constant`.
+        constant: constant of `T-bar`, see `exact_constant`.
     """
 
     L: _Values
@@ -283,7 +397,7 @@ class TwoLevelBounds:
         `2 (L T-bar - L + 1) / mu_K` to observe every item often enough, `(2 v_K^2 / mu_K^2) ln(2 / delta)` for
         the spread of the observations, and `L - 2`: the proof has the agent identify one item a step in
         `L - 2` further steps, but leaves them out of its bound; they are counted here. It also writes
-        `rho = delta / (12 L)` (see `quantities.rho`) and `K* = 1` where `K' = K` is meant.
+        `rho = delta / (12 L)` (see `rho`) and `K* = 1` where `K' = K` is meant.
         """
         mu_K = self.mu(self.K)
         observing = 2 * (self.L * (self.T_bar - 1) + 1) / mu_K
@@ -299,133 +413,6 @@ class TwoLevelBounds:
 def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: float = 0.0) -> Instance:
     """Return the instance with these weights, best items first."""
     return Instance(np.repeat([w_star, w_prime], [K, L - K]), K, epsilon)
-
-
-# --- Upper bounds on the steps of CascadeBAI that hold with probability `1 - delta` ---------------------------------
-#
-# These are [thm:fix_conf_up_bd] and [prop:fix_conf_up_bd_many_eps_opt].
-#
-# The proof follows the worst case: items are identified in descending order of `Delta-bar`, and in *phase* `k` the
-# lists hold `K - k + 1` survivors. A phase that needs `T` observations takes at most
-# `2 T / mu + (2 v^2 / mu^2) ln(1 / delta_k)` steps with probability `1 - delta_k`
-# [lemma:conc_one_sub_gauss_apply_obs]; the `delta_k` share `delta / 2` in the best way.
-
-
-@dataclass(frozen=True)
-class UpperBound:
-    """A number of steps that with probability `1 - delta` is not exceeded.
-
-    Args:
-        source: the statement that it comes from.
-        terms: its parts by name, in steps; the bound is their sum.
-    """
-
-    source: str
-    terms: Mapping[str, float]
-
-    @property
-    def steps(self) -> float:
-        """The bound."""
-        return sum(self.terms.values())
-
-    @property
-    def dominating(self) -> str:
-        """Name of the largest term."""
-        return max(self.terms, key=lambda name: self.terms[name])
-
-
-def _has_theorem(q: Quantities) -> bool:
-    """Return whether [thm:fix_conf_up_bd] applies, `K' < 2K - 1`; else [prop:fix_conf_up_bd_many_eps_opt] does."""
-    return q.K_prime < 2 * q.K - 1
-
-
-def spread_ratios(q: Quantities) -> FloatArray:
-    """Return `v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
-    m = _list_lengths(q)
-    return (q.v[m - 1] / q.mu[m - 1]) ** 2
-
-
-def N_2(q: Quantities) -> float:
-    """Return `N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`, for the items identified while lists are full."""
-    return float(q.T_bar[: q.L - q.K].sum() / q.mu[-1])
-
-
-def N_3_by_phase(q: Quantities) -> float:
-    """Return `N_3` as first printed: the sum over `k >= 2` of `(K-k+1) / mu_(K-k+1)` times the growth of `T-bar`.
-
-    The theorem lets `k` run to `2K - K'`, its proof to `K - K_2`. They differ when `K' = K`, where `2K - K' = K`
-    but one item is never identified; `K - K_2` is used. (With `epsilon = 0` the extra summand is 0, as the two
-    smallest gaps are equal.)
-
-    The two printed forms are not equal: the second bounds the first *plus* `first_full_lists(q)`. The bound in
-    steps uses this form plus that term, which is the smaller.
-    """
-    m = _list_lengths(q)[1:]
-    return float((m / q.mu[m - 1] * _growth(q)).sum())
-
-
-def first_full_lists(q: Quantities) -> float:
-    """Return `K T-bar_sigma(L-K+1) / mu_K`, for the last `K` items while lists are full; `N_3_by_phase` lacks it."""
-    return float(q.K * q.T_bar[q.L - q.K] / q.mu[-1])
-
-
-def theorem_upper(q: Quantities) -> UpperBound:
-    """Return the bound of [thm:fix_conf_up_bd] in steps, with the constants of its proof; needs `K' < 2K - 1`.
-
-    `sum of c_k ln(2 sum(c) / (c_k delta)) + 2 sum of T~_k / mu_(K-k+1)` over the phases `k = 1..K-K_2`, with
-    `c_k = 2 v^2 / mu^2` at `K-k+1`. That is the last line before the proof rounds up to
-    `c_1 N_1 + c_2 N_2 + c_3 N_3`; the next one swallows the constants of `T~_k` in a factor of 4, which fails for
-    very long lists with large gaps. Slips: the proof prints the second sum inside the first (taken apart
-    here); it says `mu_(K+1-k) >= 2`, which is wrong and not needed; and it allots an item `T-bar` observations
-    where a list that crosses the end of a pass can give it one more (left as printed).
-
-    The terms keep the names of the theorem; `N_3` includes `first_full_lists` and the constants of `T~_k`.
-
-    Raises:
-        ValueError: if `K' >= 2K - 1`.
-    """
-    if not _has_theorem(q):
-        raise ValueError(f"K' = {q.K_prime} is not below 2K - 1 = {2 * q.K - 1}")
-    m = _list_lengths(q)
-    c = 2 * spread_ratios(q)
-    rounding = np.concatenate([[q.K - 1], 2 * m[1:] - 1])
-    last = first_full_lists(q) + N_3_by_phase(q) + (rounding / q.mu[m - 1]).sum()
-    return UpperBound(
-        "theorem",
-        {"N_1": float((c * np.log(2 * c.sum() / (c * q.delta))).sum()), "N_2": 2 * N_2(q), "N_3": float(2 * last)},
-    )
-
-
-def many_optimal_upper(q: Quantities) -> UpperBound:
-    """Return the bound of [prop:fix_conf_up_bd_many_eps_opt] in steps, for lists full to the end; `K' >= 2K - 1`.
-
-    Raises:
-        ValueError: if `K' < 2K - 1`.
-    """
-    if _has_theorem(q):
-        raise ValueError(f"K' = {q.K_prime} is below 2K - 1 = {2 * q.K - 1}")
-    left = q.K_prime - q.K
-    last = q.L - left - 1
-    observations = q.T_bar[:last].sum() + (left + 1) * q.T_bar[last] + left
-    spread = 2 * (q.v[-1] / q.mu[-1]) ** 2 * np.log(2 / q.delta)
-    return UpperBound("many optimal", {"N_1'": float(spread), "N_2'": float(2 * observations / q.mu[-1])})
-
-
-def general_upper(q: Quantities) -> UpperBound:
-    """Return the bound for any instance, of the theorem, or of the proposition where that does not apply."""
-    return theorem_upper(q) if _has_theorem(q) else many_optimal_upper(q)
-
-
-def _list_lengths(q: Quantities) -> IntArray:
-    """Return the numbers of survivors shown in phases `k = 1..K-K_2`: `K, K-1, ..., K_2 + 1`."""
-    return np.arange(q.K, q.K_2, -1, dtype=np.int64)
-
-
-def _growth(q: Quantities) -> FloatArray:
-    """Return `T-bar_sigma(L-K+k) - T-bar_sigma(L-K+k-1)` for `k = 2..K-K_2`; infinite behind an infinite `T-bar`."""
-    T = q.T_bar[q.L - q.K : q.L - q.K_2]
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(T[1:]), np.inf, np.diff(T))
 
 
 # --- All bounds of one cell of a grid -------------------------------------------------------------------------------
@@ -446,6 +433,15 @@ class CellBounds:
     general: UpperBound | None = None
     two_level: UpperBound | None = None
 
+    @classmethod
+    def of_algorithm_1(cls, instance: Instance, delta: float, constant: float = _CLICK_CONSTANT) -> "CellBounds":
+        """Return the bounds for Algorithm 1; see `Quantities` for `constant`."""
+        return cls(
+            lower=lower_bound(instance, delta),
+            general=Quantities(instance, delta, constant).general_upper(),
+            two_level=_two_level(instance, delta, constant) if _is_two_level(instance) else None,
+        )
+
     @property
     def upper(self) -> UpperBound | None:
         """The smaller of the upper bounds that apply, `None` if none does."""
@@ -453,16 +449,7 @@ class CellBounds:
         return min(found, key=lambda bound: bound.steps, default=None)
 
 
-def cell_bounds(instance: Instance, delta: float, constant: float = _CLICK_CONSTANT) -> CellBounds:
-    """Return the bounds for Algorithm 1; see `Quantities` for `constant`."""
-    return CellBounds(
-        lower=lower_bound(instance, delta),
-        general=general_upper(Quantities(instance, delta, constant)),
-        two_level=_two_level(instance, delta, constant) if is_two_level(instance) else None,
-    )
-
-
-def is_two_level(instance: Instance) -> bool:
+def _is_two_level(instance: Instance) -> bool:
     """Return whether [assump:two_prob_cond] holds: weights `w*` and `L-K` times `w'`, `0 < w' < w*`, `epsilon = 0`."""
     w, K = instance.sorted_weights, instance.K
     return bool(instance.epsilon == 0 and w[0] == w[K - 1] and w[K] == w[-1] > 0)

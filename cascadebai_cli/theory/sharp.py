@@ -142,7 +142,7 @@ def sharp_bound(
     slots = instance.K if M is None else M
     if slots < 1:
         raise ConfigError(f"M is {slots}, but a step must show at least 1 item")
-    if users and not known_to_look(users, slots):
+    if users and not users.known_to_look(slots):
         raise ConfigError(
             f"what {users.kind} users look at depends on more than items or places, so no sharp bound is known"
         )
@@ -170,11 +170,6 @@ def sharp_bound(
         if mixture.gap <= tolerance or max(easier.gap, harder.gap) > _POOLED * tolerance:
             break
     return SharpBound(near, mixture, mixture.rates[np.searchsorted(first, level, side="right") - 1])
-
-
-def known_to_look(users: Users, M: int) -> bool:
-    """Return whether it is known how often users look at the items of a list: by the items before, or by the place."""
-    return users.ends(np.zeros(1)) is not None or any(users.examination(M) or [])
 
 
 def _lists(users: Users, weights: FloatArray, sizes: IntArray, M: int) -> Lists:

@@ -7,8 +7,7 @@ from typing import Literal
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.columns import MANIFEST, SUMMARY_CSV
-from cascadebai_cli.study.document import load_yaml
-from cascadebai_cli.study.fields import spread_out
+from cascadebai_cli.study.document import load_yaml, spread_out
 from cascadebai_cli.study.kinds import MEASURES
 
 

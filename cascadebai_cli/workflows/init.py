@@ -19,10 +19,10 @@ from cascadebai_cli.logs.read import rates_in, read_sheet
 from cascadebai_cli.logs.sheet import Sheet, floats_of, marks_of
 from cascadebai_cli.planning.files import PlanFile
 from cascadebai_cli.store.manifest import Manifest
-from cascadebai_cli.study.document import read_value, show
-from cascadebai_cli.study.fields import RANGE, is_one_line
+from cascadebai_cli.study.cells import LearnerEntry, learner_options
+from cascadebai_cli.study.document import read_value
+from cascadebai_cli.study.fields import RANGE, is_one_line, show
 from cascadebai_cli.study.instances import Csv, Own, TwoLevel
-from cascadebai_cli.study.learners import LearnerEntry, learner_options
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.text import count, for_shell
 

@@ -20,8 +20,9 @@ from cascadebai_cli.figures.style import page_mark, read_style, render, warn_of_
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
-from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes, show
-from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
+from cascadebai_cli.study.document import Document, Override, load_yaml
+from cascadebai_cli.study.fields import mistakes, show
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import listed
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     """
     document = _document(studies[0], config)
     if isinstance(document.data["plot"], dict) and "kind" in given:
-        said = axes_of_the_kind(document.data["plot"], given["kind"])
+        said = Plot.without_axes(document.data["plot"], given["kind"])
         document = replace(document, data={**document.data, "plot": said})
     document = reduce(Document.with_override, _overrides(given), document)
     try:
@@ -103,7 +104,7 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     instances = {entry.name: entry for results in together for entry in results.study.instances}
     learners = {entry.name: entry for results in together for entry in results.study.learners}
     try:
-        refuse_unknown_words(plot, list(instances.values()), list(learners.values()))
+        plot.refuse_unknown_words(list(instances.values()), list(learners.values()))
     except PydanticCustomError as error:
         context = error.context or {}
         at, text = ("plot", *context["at"]), context["text"]
@@ -261,7 +262,7 @@ def plot(
 
     Args:
         directories: directories of sweeps; all are drawn into the same panels.
-        out: a file whose ending is one of `FILE_FORMATS`, or a directory for one file of each format; the first of
+        out: a file whose ending is one of `Plot.FORMATS`, or a directory for one file of each format; the first of
             `directories` by default.
         config: a YAML file whose `plot` says what to draw; by default the `plot` of the first directory does.
         words: keys of `study.plot.Plot` that replace those of `plot`.
@@ -296,7 +297,7 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
     Raises:
         ConfigError: if the words do not make a figure of the studies, or it needs several pages.
     """
-    asked = _plot_words(studies, None, {"per_page": MOST_ON_A_PAGE, **words})
+    asked = _plot_words(studies, None, {"per_page": Plot.MOST_ON_A_PAGE, **words})
     drawn = drawing(studies, asked)
     if len(drawn.pages) > 1:
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
@@ -335,7 +336,7 @@ def _name(studies: Sequence[StudyResults], config: Path | None, words: Mapping[s
 def _files(out: Path, name: str, formats: Sequence[str], words: Mapping[str, Any]) -> tuple[Path, ...]:
     if out.is_dir() or not out.suffix:
         return tuple(out / f"{name}.{format}" for format in dict.fromkeys(formats))
-    if out.suffix[1:] not in FILE_FORMATS:
+    if out.suffix[1:] not in Plot.FORMATS:
         raise ConfigError(f"--out: {out}: format {out.suffix} is not known; use .pdf, .png or .svg, or a directory")
     if "format" in words and out.suffix[1:] not in words["format"]:
         raise ConfigError(f"--format: {out} ends in {out.suffix}; leave --format out, or give a directory")

@@ -35,7 +35,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_bytes
 from cascadebai_cli.study.fields import Enough, Entry, as_written
 from cascadebai_cli.study.kinds import AXES
-from cascadebai_cli.study.plot import Kind, Plot
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import Head, Table, count, number, parameter, spans
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, Written, drawing
@@ -299,7 +299,7 @@ def _pages(drawn: Drawing, results: StudyResults) -> Iterator[_PagePicture]:
         yield _PagePicture(drawn.title + page, drawn.alternative, svg, data)
 
 
-def _kinds(results: StudyResults) -> list[Kind]:
+def _kinds(results: StudyResults) -> list[str]:
     """Return the kind of the study's own figure and, if there are upper bounds, those that show the bounds."""
     growth = results.study.plot.figure.about == "growth"
     further = ["bounds", "schematic"] if growth and results.bounds["upper"].notna().any() else []

@@ -17,7 +17,6 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import learner_bounds
 from cascadebai_cli.analysis.tables import StudyTable, Tables, cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, collect, repeat_command
@@ -27,8 +26,7 @@ from cascadebai_cli.store.columns import PLACE, Shown, TrialRow, printed
 from cascadebai_cli.store.summary import binomial_interval, likely_number, summarise
 from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
-from cascadebai_cli.study.fields import Enough, first_of, most_of
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, load_study
 from cascadebai_cli.study.kinds import ALL_AXES, GRID
 from cascadebai_cli.text import (
     NO_NUMBER,
@@ -179,9 +177,9 @@ def run(
     """
     if trial is not None and trial >= MOST_TRIALS:
         raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
-    study = read_study(config, given)
+    study = load_study(config, given.overrides)
     cells = _chosen(study.cells, asdict(choice))
-    numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
+    numbers = np.arange(study.first_trials) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
     settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
     backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()
@@ -266,10 +264,10 @@ class _Pace:
 class _Try:
     """Trials of a cell that grow from time to time, in length until they end and then in number."""
 
-    def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
-        self.cell, self._trials, self._seed = cell, trials, seed
+    def __init__(self, cell: Cell, study: Study) -> None:
+        self.cell, self._study = cell, study
         self._block = max(cell.ran_by.block(cell.L), _LEAST)
-        self._together = min(first_of(trials), self._block)
+        self._together = min(study.first_trials, self._block)
         number, self._cap = cell.ran_by.pilot
         self._number, self._before = min(self._together, number), math.inf
         self.costs, self.done, self._ended = 0.0, False, False
@@ -277,7 +275,7 @@ class _Try:
     def go_on(self) -> None:
         """Run the next trials; `pace` is what they took, `costs` what still longer or more trials may take."""
         start = time.process_time()
-        rows = _run(_capped(self.cell, self._cap), self._number, self._seed)
+        rows = _run(_capped(self.cell, self._cap), self._number, self._study.seed)
         took = time.process_time() - start
         ended = self._cap >= self.cell.most_steps or all(row.status == "stopped" for row in rows)
         pace = self._paced(rows, took, ended)
@@ -293,18 +291,18 @@ class _Try:
         self._before = took
 
     def _paced(self, rows: Sequence[TrialRow], seconds: float, ended: bool) -> _Pace:
-        n, found = len(rows), first_of(self._trials)
+        n, found = len(rows), self._study.first_trials
         if n == 1:  # one trial does not tell how many an aim needs
-            found = math.ceil(math.sqrt(found * most_of(self._trials)))
+            found = math.ceil(math.sqrt(found * self._study.most_trials))
         if ended:
             # a sweep runs further trials for an aim side by side too, and a larger block takes less for each
-            found = likely_number(self._trials, pd.DataFrame(rows)) if n > 1 else found
+            found = likely_number(self._study.trials, pd.DataFrame(rows)) if n > 1 else found
             self._together = min(found, self._block)
         within = _MEASURED if n >= self._together else _FEWER
         return _Pace(sum(row.steps for row in rows) / n, seconds / n, ended, within, found)
 
 
-def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, seconds: float) -> list[list[_Pace]]:
+def _paces(parts: Sequence[Sequence[Cell]], study: Study, seconds: float) -> list[list[_Pace]]:
     """Return what a trial of each cell is likely to take: of each part the easiest and the hardest one are tried.
 
     The next to go on is always what costs least, so that the time goes where it tells most: first everything is tried,
@@ -314,7 +312,7 @@ def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, sec
         parts: cells of one instance and learner each.
         seconds: about how much processor time to spend; everything is tried once in any case.
     """
-    ends = [[_Try(cell, trials, seed) for cell in _ends(cells)] for cells in parts]
+    ends = [[_Try(cell, study) for cell in _ends(cells)] for cells in parts]
     until, tries = time.process_time() + seconds, [one for pair in ends for one in pair]
     while some := [one for one in tries if not one.done]:
         next_one = min(some, key=lambda one: one.costs)
@@ -401,7 +399,7 @@ def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
 def _capped(cell: Cell, cap: int) -> Cell:
     if not cell.answers:
         return replace(cell, max_steps=min(cap, cell.most_steps))
-    return cell if knows_budget(cell.spec.algorithm) else replace(cell, budget=min(cap, cell.most_steps))
+    return cell if cell.spec.knows_budget else replace(cell, budget=min(cap, cell.most_steps))
 
 
 def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
@@ -464,16 +462,16 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
         ConfigError: if the config is not usable, or a trial needs more memory than this machine has.
         CascadeError: if a trial of the pilot fails.
     """
-    study = read_study(config, given)
-    check_rows(study)
+    study = load_study(config, given.overrides)
+    study.refuse_too_many_rows()
     Backend("sequential").refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells))
     parts = _parts(study.cells)
     with one_interrupt():
-        paces = _paces(parts, study.trials, study.seed, pilot) if pilot else [[] for _ in parts]
+        paces = _paces(parts, study, pilot) if pilot else [[] for _ in parts]
     rows = pd.DataFrame([_row(study, *one) for one in zip(parts, paces, strict=True)])
     cells = len(study.cells)
     low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
-    trials = cells * first_of(study.trials), cells * most_of(study.trials)
+    trials = cells * study.first_trials, cells * study.most_trials
     table = StudyTable("check.csv", rows, _table(rows))
     return Checked(
         (table,),
@@ -494,7 +492,7 @@ def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def _row(study: Study, cells: Sequence[Cell], tried: Sequence[_Pace]) -> dict[str, Any]:
-    trials = first_of(study.trials)
+    trials = study.first_trials
     times = [(one.trials * one.seconds, one.within) for one in tried]
     return {
         "instance": cells[0].instance,

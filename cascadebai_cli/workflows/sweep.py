@@ -30,7 +30,7 @@ from cascadebai_cli.store.summary import (
 )
 from cascadebai_cli.store.trials import trials_table, write_tables
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, load_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
 
 __all__ = [
@@ -63,7 +63,7 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
         ConfigError: if there are too many trials, or their number depends on the outcomes.
         CascadeError: if a trial raises, or the backend breaks.
     """
-    check_rows(study)
+    study.refuse_too_many_rows()
     if not isinstance(study.trials, int):
         raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
@@ -153,8 +153,8 @@ class Request:
         Raises:
             ConfigError: if the config is not usable, or asks for too much.
         """
-        study = read_study(self.config, self.given)
-        check_rows(study)
+        study = load_study(self.config, self.given.overrides)
+        study.refuse_too_many_rows()
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
         repeat = partial(repeat_command, self.config, study.seed, self.given.words)

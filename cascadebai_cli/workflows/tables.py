@@ -38,7 +38,7 @@ from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import refuse_to_replace, write_table
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import Study, read_study, stored_study
+from cascadebai_cli.study.config import Study, load_study, stored_study
 from cascadebai_cli.study.kinds import Selection
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text import for_shell
@@ -152,7 +152,7 @@ def bounds(
     if config.is_dir():
         study, results = _swept(config), results or config
     else:
-        study = read_study(config)
+        study = load_study(config)
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:
         table = budget_bounds(cells, measured)

@@ -23,7 +23,7 @@ from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, PLACE, SUMMARY_CSV,
 from cascadebai_cli.store.files import AGAIN, is_packed
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import read_rows, read_table, summary_text, trials_table
-from cascadebai_cli.study.cells import RULE, Cell
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text import change, count, for_shell
 
@@ -374,7 +374,7 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
     for engine, made in sorted({cell.runs_with: cell.ran_by for cell in artefact.cells}.items()):
         pairs.append((f"engine {engine}", manifest.engine_version.get(engine), made.version))
     for cell in {cell.learner: cell for cell in artefact.cells}.values():
-        known = manifest.cells.get(cell.cell_id, {}).get(RULE, 1)
+        known = manifest.cells.get(cell.cell_id, {}).get(Cell.RULE, 1)
         pairs.append((f"rule of {cell.learner}", known, cell.spec.rule_version))
     for name, there, here in pairs:
         if there != here:

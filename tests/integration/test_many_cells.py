@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sweeps import call, sweep
 
+from cascadebai_cli.learners import registry
 from cascadebai_cli.store import trials
-from cascadebai_cli.study import learners
 
 CONFIG = """\
 seed: 1
@@ -43,7 +43,7 @@ def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
         config, out = tmp_path / "study.yaml", tmp_path / str(number)
         config.write_text(CONFIG.format(deltas=[round(0.1 + i / 50, 2) for i in range(number)]))
         assert sweep(config, out).code == 0
-        learners.options_of.cache_clear()
+        registry.options_of.cache_clear()
         trials.binomial_interval.cache_clear()
         trials.t_quantile.cache_clear()
         with monkeypatch.context() as patched:

@@ -11,7 +11,7 @@ from sweeps import call, refusal
 import cascadebai_cli as cb
 from cascadebai_cli.analysis.cells import Cells
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.engines.stacks import PairedOutcomes, RandomStack
+from cascadebai_cli.engines.outcomes import PairedOutcomes, RandomStack
 from cascadebai_cli.running.worker import run_trial
 from cascadebai_cli.store.columns import TABLES
 from cascadebai_cli.study.config import load_study

@@ -8,7 +8,7 @@ from sweeps import ROOT
 from cascadebai_cli.analysis.bounds import with_factor
 from cascadebai_cli.store.columns import SUMMARY_CSV
 from cascadebai_cli.store.trials import read_summary, read_table
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import load_study
 from experiments.reference_tables import SHARP
 
 LIMITS = ("CascadeBAI", "CascadeBAI, KL bounds", "track-and-stop")
@@ -55,7 +55,7 @@ def test_no_learner_errs_more_often_than_delta(summary):
 
 @pytest.mark.parametrize("learner", mostly_slow(LIMITS, LIMITS[:2]))
 def test_the_page_prints_what_the_factors_come_to(learner, bounds):
-    cells = [cell for cell in read_study(ROOT / "configs" / "sharp.yaml").cells if cell.learner == learner]
+    cells = [cell for cell in load_study(ROOT / "configs" / "sharp.yaml").cells if cell.learner == learner]
     cells = [cell for cell in cells if cell.delta == 0.1]
     page = (ROOT / "docs" / "sharp.md").read_text(encoding="utf-8").partition("### What is left")[2]
     rows = {row[1].strip(): row[2:5] for row in (line.split("|") for line in page.splitlines()) if len(row) == 6}

@@ -7,7 +7,7 @@ from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.theory.paper import _CLICK_CONSTANT as CONSTANT
-from cascadebai_cli.theory.paper import cell_bounds, delta_bar, rho, t_bar
+from cascadebai_cli.theory.paper import CellBounds, Quantities, rho, t_bar
 
 DELTA, TRIALS = 0.1, 20
 
@@ -36,7 +36,7 @@ def case(request):
 
 def test_measured_steps_lie_between_the_bounds(case):
     instance, runs = case
-    bounds = cell_bounds(instance, DELTA)
+    bounds = CellBounds.of_algorithm_1(instance, DELTA)
     steps = [run.steps for run in runs]
     assert max(steps) <= min(bounds.upper.steps, bounds.general.steps)
     if instance.epsilon == 0:
@@ -47,7 +47,7 @@ def test_no_item_is_observed_more_often_than_its_identification_needs(case):
     # [le:suff_obs_to_identif], with the one observation more that a list crossing the end of a sweep can give. The
     # last items to survive stop when the run does.
     instance, runs = case
-    enough = t_bar(delta_bar(instance), rho(instance.L, DELTA), CONSTANT)
+    enough = t_bar(Quantities(instance, DELTA).delta_bar, rho(instance.L, DELTA), CONSTANT)
     for run in runs:
         identified = [*run.accepted, *run.rejected]
         assert (np.array(run.counts)[identified] <= enough[identified] + 1).all()

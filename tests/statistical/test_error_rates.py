@@ -14,7 +14,7 @@ from scipy import stats
 from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule
+from cascadebai_cli.learners.protocol import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import Instance
 
 TRIALS = 2000

@@ -11,11 +11,10 @@ from scipy import stats
 
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
-from cascadebai_cli.engines.outcomes import RandomOutcomes
+from cascadebai_cli.engines.outcomes import RandomOutcomes, RandomStack
 from cascadebai_cli.engines.simulate import run_reference
-from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
-from cascadebai_cli.learners.racing import DisplayOrder
+from cascadebai_cli.learners.protocol import DisplayOrder
 from cascadebai_cli.model.problem import CASCADING
 
 CASES = {

@@ -9,9 +9,9 @@ import pytest
 from cases import mostly_slow
 from scipy import stats
 
-from cascadebai_cli.engines.outcomes import RandomOutcomes, RandomTable, TableShape
+from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.simulate import run_reference
-from cascadebai_cli.engines.walk import run_walk
+from cascadebai_cli.engines.walk import RandomTable, TableShape, run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import CASCADING
 

@@ -14,14 +14,14 @@ from scipy.stats import ks_2samp
 import cascadebai_cli as cb
 from cascadebai_cli.engines.batches import run_batches
 from cascadebai_cli.engines.jobs import Job, Run, in_order, never
+from cascadebai_cli.engines.outcomes import ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, run_reference, simulate_block
-from cascadebai_cli.engines.stacks import ShuffledLooks
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import in_batches
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
-from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.study.config import load_study
 
 CAP = 900
@@ -110,8 +110,8 @@ USERS = PositionBased(looks=(1.0, 0.5, 0.25))
 PAGES = {
     "cascade": CASCADING,
     "whole page": SEMI_BANDIT,
-    "places": page_of(CASCADING, USERS),
-    "shuffled": page_of(SEMI_BANDIT, USERS, shuffled=True),
+    "places": CASCADING.of(USERS),
+    "shuffled": SEMI_BANDIT.of(USERS, shuffled=True),
 }
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from printed_statements import centred_cgf, mean_observations, observation_law, second_moment, sub_gaussian_excess
 
 from cascadebai_cli.model.problem import Instance
-from cascadebai_cli.theory.paper import mu, mu_tilde, v
+from cascadebai_cli.theory.paper import Quantities, v
 
 PROPERTY = settings(max_examples=200)
 WEIGHT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9]))
@@ -87,7 +87,8 @@ def test_any_list_lies_between_mu_and_mu_tilde(w, data):
     K = data.draw(st.integers(1, len(w) - 1))
     shown = data.draw(st.permutations(w))[:K]
     instance = Instance(np.array(w), K, epsilon=1.0)
-    low, high = mu(instance), mu_tilde(instance)
+    q = Quantities(instance, 0.1)
+    low, high = q.mu, q.mu_tilde
     for k in range(1, K + 1):
         mean = mean_observations(shown[:k])
         assert low[k - 1] * (1 - ROUNDING) <= mean <= high[k - 1] * (1 + ROUNDING)

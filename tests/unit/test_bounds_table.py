@@ -21,9 +21,8 @@ from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
+    CellBounds,
     TwoLevelBounds,
-    cell_bounds,
-    is_two_level,
     lower_bound,
     two_level_instance,
 )
@@ -49,15 +48,17 @@ def results(tmp_path):
     ],
 )
 def test_two_level_means_two_positive_weights_and_no_tolerance(instance, expected):
-    assert is_two_level(instance) is expected
-    assert (cell_bounds(instance, 0.1).two_level is not None) is expected
+    assert (CellBounds.of_algorithm_1(instance, 0.1).two_level is not None) is expected
+    assert (CellBounds.of_algorithm_1(instance, 0.1).two_level is not None) is expected
 
 
 def test_sigma_and_the_printed_constant_scale_t_bar():
     half, one = (learner_bounds(TWO, 0.1, "cascadebai", {"sigma": sigma}) for sigma in (0.5, 1.0))
-    assert half == learner_bounds(TWO, 0.1, "cascadebai", {}) == cell_bounds(TWO, 0.1)
+    assert half == learner_bounds(TWO, 0.1, "cascadebai", {}) == CellBounds.of_algorithm_1(TWO, 0.1)
     assert 3.9 < one.upper.terms["observing"] / half.upper.terms["observing"] < 4.5
-    assert learner_bounds(TWO, 0.1, "cascadebai", {}, printed=True) == cell_bounds(TWO, 0.1, PRINTED_CONSTANT)
+    assert learner_bounds(TWO, 0.1, "cascadebai", {}, printed=True) == CellBounds.of_algorithm_1(
+        TWO, 0.1, PRINTED_CONSTANT
+    )
 
 
 SHORT = {"list_length": 2, "b": 2}
@@ -208,11 +209,13 @@ def measured(mean, capped=0):
 
 
 def table_of(mean, capped=0):
-    return with_measured(pd.DataFrame([row() | bounds_row(cell_bounds(TWO, 0.1))]), measured(mean, capped))
+    return with_measured(
+        pd.DataFrame([row() | bounds_row(CellBounds.of_algorithm_1(TWO, 0.1))]), measured(mean, capped)
+    )
 
 
 def test_a_mean_outside_its_bounds_is_named():
-    upper, lower = cell_bounds(TWO, 0.1).upper.steps, cell_bounds(TWO, 0.1).lower
+    upper, lower = CellBounds.of_algorithm_1(TWO, 0.1).upper.steps, CellBounds.of_algorithm_1(TWO, 0.1).lower
     assert outside(table_of((lower + upper) / 2)) == []
     (sentence,) = outside(table_of(2 * upper))
     assert sentence.startswith("x, y, K = 3: the measured mean ")
@@ -231,7 +234,9 @@ def test_text_has_a_line_a_cell_and_only_names_that_differ():
 def test_cells_without_a_bound_or_a_mean_show_a_dash():
     rows = [row(), row(cell_id="b", instance="z", epsilon=0.2)]
     none = bounds_row(learner_bounds(two_level_instance(10, 3, 0.6, 0.2, 0.2), 0.1, "own", {}))
-    table = with_measured(pd.DataFrame([rows[0] | bounds_row(cell_bounds(TWO, 0.1)), rows[1] | none]), None)
+    table = with_measured(
+        pd.DataFrame([rows[0] | bounds_row(CellBounds.of_algorithm_1(TWO, 0.1)), rows[1] | none]), None
+    )
     assert str(bounds_printed(table)).splitlines()[4].split() == ["z", "3", "0.2", *["-"] * 7]
 
 

@@ -11,14 +11,12 @@ from printed_statements import K_1, N_1, M, N_1_ceiling, N_3_by_item, printed_co
 from cascadebai_cli.analysis.fits import bound_slope
 from cascadebai_cli.learners.cascadebai import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
-from cascadebai_cli.theory import paper
 from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
+    CellBounds,
     Quantities,
     TwoLevelBounds,
-    cell_bounds,
     confidence_factor,
-    delta_bar,
     exact_constant,
     lower_bound,
     rho,
@@ -52,7 +50,7 @@ def test_quantities_of_instance_a():
     assert q.mu == pytest.approx([1, 1.5])
     assert q.mu_tilde == pytest.approx([1, 1.75])
     assert q.v == pytest.approx([1, 2])
-    assert delta_bar(A).tolist() == [0.25, 0.25, 0.25]
+    assert Quantities(A, DELTA).delta_bar.tolist() == [0.25, 0.25, 0.25]
     assert (q.K_prime, K_1(q), q.K_2) == (2, 1, 1)
     assert pytest.approx([2 / 1.5 - 1]) == M(q)
     assert q.T_bar.tolist() == [6552, 6552, 6552]
@@ -62,16 +60,16 @@ def test_quantities_of_instance_a():
 def test_upper_bounds_of_instance_a():
     q, T = Quantities(A, DELTA), 6552
     assert N_1(q) == pytest.approx(16 / 9 * log(160 / 9))
-    assert paper.N_2(q) == pytest.approx(T / 1.5)
-    assert paper.N_3_by_phase(q) == 0
-    assert paper.first_full_lists(q) == pytest.approx(2 * T / 1.5)
+    assert pytest.approx(T / 1.5) == q.N_2
+    assert q.N_3_by_phase == 0
+    assert q.first_full_lists == pytest.approx(2 * T / 1.5)
     assert N_3_by_item(q) == pytest.approx(4 / 3 * T)
     terms = {"N_1": 32 / 9 * log(20), "N_2": 2 * T / 1.5, "N_3": 2 * (2 * T + 1) / 1.5}
-    assert paper.theorem_upper(q).terms == pytest.approx(terms)
+    assert q.theorem_upper().terms == pytest.approx(terms)
     two_level = [2 * (3 * T - 2) / 1.5, 2 * (2 / 1.5) ** 2 * log(20), 1]
-    assert list(cell_bounds(A, DELTA).two_level.terms.values()) == pytest.approx(two_level)
-    assert cell_bounds(A, DELTA).upper.steps == pytest.approx(sum(two_level))
-    assert cell_bounds(A, DELTA).upper.dominating == "observing"
+    assert list(CellBounds.of_algorithm_1(A, DELTA).two_level.terms.values()) == pytest.approx(two_level)
+    assert CellBounds.of_algorithm_1(A, DELTA).upper.steps == pytest.approx(sum(two_level))
+    assert CellBounds.of_algorithm_1(A, DELTA).upper.dominating == "observing"
 
 
 def test_lower_bound_of_instance_a():
@@ -91,7 +89,7 @@ def test_quantities_of_instance_b():
     assert q.mu == pytest.approx([1, 1.2, 1.3])
     assert q.mu_tilde == pytest.approx([1, 2, 2.8])
     assert q.v == pytest.approx([1, 2, 3])
-    assert delta_bar(B) == pytest.approx([0.6, 0.3, 0.2, 0.2, 0.4])
+    assert Quantities(B, DELTA).delta_bar == pytest.approx([0.6, 0.3, 0.2, 0.2, 0.4])
     assert (q.K_prime, K_1(q), q.K_2) == (3, 1, 1)
     assert pytest.approx([3 / 1.3 - 2 / 1.2, 2 / 1.2 - 1]) == M(q)
     assert q.T_bar.tolist() == [observations(gap, 5) for gap in (0.6, 0.4, 0.3, 0.4 - 0.2, 0.4 - 0.2)]
@@ -102,14 +100,14 @@ def test_upper_bounds_of_instance_b():
     T = q.T_bar
     r3, r2 = (3 / 1.3) ** 2, (2 / 1.2) ** 2
     assert N_1(q) == pytest.approx((r3 + r2) * log((r3 + r2) / DELTA))
-    assert paper.N_2(q) == pytest.approx((T[0] + T[1]) / 1.3)
-    assert paper.N_3_by_phase(q) == pytest.approx(2 / 1.2 * (T[3] - T[2]))
+    assert pytest.approx((T[0] + T[1]) / 1.3) == q.N_2
+    assert q.N_3_by_phase == pytest.approx(2 / 1.2 * (T[3] - T[2]))
     assert N_3_by_item(q) == pytest.approx(3 / 1.3 * T[2] + 2 / 1.2 * (T[3] - T[2]))
     first = 2 * (T[0] + T[1] + 3 * T[2] + 2) / 1.3
     second = 2 * (2 * (T[3] - T[2]) + 3) / 1.2
     spread = 2 * r3 * log(2 * (r3 + r2) / (DELTA * r3)) + 2 * r2 * log(2 * (r3 + r2) / (DELTA * r2))
-    assert paper.theorem_upper(q).steps == pytest.approx(first + second + spread)
-    assert cell_bounds(B, DELTA).two_level is None
+    assert q.theorem_upper().steps == pytest.approx(first + second + spread)
+    assert CellBounds.of_algorithm_1(B, DELTA).two_level is None
 
 
 def test_lower_bound_of_instance_b():
@@ -131,40 +129,40 @@ C = Instance(np.array([0.1, 0.8, 0.5, 0.6]), K=2, epsilon=0.1)
 def test_bounds_of_instance_c():
     q = Quantities(C, DELTA)
     assert q.K_prime == 3
-    assert delta_bar(C) == pytest.approx([0.4, 0.2, 0.1, 0.4])
+    assert Quantities(C, DELTA).delta_bar == pytest.approx([0.4, 0.2, 0.1, 0.4])
     T = q.T_bar
     assert T[[0, 2, 3]] == pytest.approx([observations(gap, 4) for gap in (0.4, 0.2, 0.1)], rel=1e-3)
-    bound = paper.many_optimal_upper(q)
+    bound = q.many_optimal_upper()
     assert bound.terms["N_1'"] == pytest.approx(2 * (2 / 1.2) ** 2 * log(20))
     assert bound.terms["N_2'"] == pytest.approx(2 * (T[0] + T[1] + 2 * T[2] + 1) / 1.2)
-    assert cell_bounds(C, DELTA).upper.source == "many optimal"
+    assert CellBounds.of_algorithm_1(C, DELTA).upper.source == "many optimal"
     assert np.isnan(lower_bound(C, DELTA))
 
 
 def test_theorem_with_a_tolerance_stops_two_items_early():
     q = Quantities(Instance(np.array([0.9, 0.8, 0.7, 0.6, 0.55, 0.52, 0.1]), K=4, epsilon=0.1), DELTA)
     assert (q.K_prime, K_1(q), q.K_2) == (6, 2, 2)
-    assert delta_bar(q.instance) == pytest.approx([0.45, 0.35, 0.25, 0.15, 0.1, 0.07, 0.4])
+    assert q.delta_bar == pytest.approx([0.45, 0.35, 0.25, 0.15, 0.1, 0.07, 0.4])
     assert q.mu == pytest.approx([1, 1.1, 1.12, 1.126])
     T = q.T_bar
-    assert paper.N_3_by_phase(q) == pytest.approx(3 / 1.12 * (T[4] - T[3]))
+    assert q.N_3_by_phase == pytest.approx(3 / 1.12 * (T[4] - T[3]))
     assert N_3_by_item(q) == pytest.approx((4 / 1.126 - 3 / 1.12) * T[3] + (3 / 1.12 - 2) * T[4] + 2 * T[4])
     observations = (T[:3].sum() + 4 * T[3] + 3) / 1.126 + (3 * (T[4] - T[3]) + 5) / 1.12
-    terms = paper.theorem_upper(q).terms
+    terms = q.theorem_upper().terms
     assert terms["N_2"] + terms["N_3"] == pytest.approx(2 * observations)
 
 
 def test_each_theorem_refuses_the_other_ones_instances():
     with pytest.raises(ValueError, match="K' = 3 is not below 2K - 1 = 3"):
-        paper.theorem_upper(Quantities(C, DELTA))
+        Quantities(C, DELTA).theorem_upper()
     with pytest.raises(ValueError, match="K' = 2 is below 2K - 1 = 3"):
-        paper.many_optimal_upper(Quantities(A, DELTA))
+        Quantities(A, DELTA).many_optimal_upper()
 
 
 def test_weights_0_and_1_are_exact():
     certain = Instance(np.array([1.0, 0.0]), K=1)
     assert lower_bound(certain, DELTA) == 0
-    assert paper.general_upper(Quantities(certain, DELTA)).terms["N_2'"] == 2 * 2 * observations(1, 2)
+    assert Quantities(certain, DELTA).general_upper().terms["N_2'"] == 2 * 2 * observations(1, 2)
     mixed = Quantities(Instance(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), K=3), DELTA)
     assert mixed.mu.tolist() == [1, 1, 1]
     assert mixed.mu_tilde.tolist() == [1, 2, 3]
@@ -174,15 +172,15 @@ def test_an_item_that_nothing_certifies_leaves_the_bound_finite():
     # w(K) = w(K+1), and an item exactly epsilon below: it is good enough, but its gap is 0.
     flat = Instance(np.array([0.9, 0.8, 0.5, 0.5, 0.4, 0.1]), K=3, epsilon=0.1)
     q = Quantities(flat, DELTA)
-    assert delta_bar(flat) == pytest.approx([0.5, 0.4, 0.1, 0.1, 0, 0.3])
+    assert Quantities(flat, DELTA).delta_bar == pytest.approx([0.5, 0.4, 0.1, 0.1, 0, 0.3])
     assert q.T_bar[-1] == np.inf
-    assert np.isfinite(paper.general_upper(q).steps)
+    assert np.isfinite(q.general_upper().steps)
 
 
 def test_a_gap_too_small_for_a_float_gives_an_infinite_bound():
     q = Quantities(Instance(np.array([0.5, 1e-200, 2e-200, 0.0, 3e-200]), K=3), DELTA)
-    assert paper.theorem_upper(q).steps == np.inf
-    assert paper.N_3_by_phase(q) >= 0
+    assert q.theorem_upper().steps == np.inf
+    assert q.N_3_by_phase >= 0
 
 
 # T-bar
@@ -223,14 +221,14 @@ def problems(draw, least=0):
 @PROPERTY
 @given(problems())
 def test_second_form_of_n_3_bounds_the_first_with_the_full_lists(q):
-    assert paper.N_3_by_phase(q) + paper.first_full_lists(q) <= N_3_by_item(q) * (1 + TIGHT)
+    assert q.N_3_by_phase + q.first_full_lists <= N_3_by_item(q) * (1 + TIGHT)
 
 
 def test_the_printed_forms_of_n_3_differ():
     q = Quantities(Instance(np.array([0.2, 0.19, 0.17, 0.14, 0.05, 0.01]), K=4), DELTA)
     assert K_1(q) == 3
-    assert N_3_by_item(q) > 1.05 * (paper.N_3_by_phase(q) + paper.first_full_lists(q))
-    assert N_3_by_item(q) > 1.5 * paper.N_3_by_phase(q)
+    assert N_3_by_item(q) > 1.05 * (q.N_3_by_phase + q.first_full_lists)
+    assert N_3_by_item(q) > 1.5 * q.N_3_by_phase
 
 
 @PROPERTY
@@ -239,11 +237,11 @@ def test_quantities_obey_what_the_proof_uses(q):
     assert (M(q) >= -TIGHT).all()
     k = np.arange(1, K_1(q) + 1)[max(q.K_prime - q.K, 0) :]
     assert (k / q.mu[k - 1] <= 2 + TIGHT).all()
-    assert (paper.spread_ratios(q) >= 1 - TIGHT).all()
-    bound = paper.theorem_upper(q)
-    assert bound.terms["N_2"] == 2 * paper.N_2(q)
+    assert (q.spread_ratios >= 1 - TIGHT).all()
+    bound = q.theorem_upper()
+    assert bound.terms["N_2"] == 2 * q.N_2
     # c_k ln(1 / c_k) <= 1 / e: the step from the sum over phases to N_1.
-    r = paper.spread_ratios(q)
+    r = q.spread_ratios
     assert bound.terms["N_1"] <= 2 * N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
 
 
@@ -331,7 +329,7 @@ def test_factor_says_nothing_from_one_half_on():
 
 @pytest.mark.parametrize("K", [1, 50_000, 99_999])
 def test_bounds_of_a_huge_instance_are_finite(K):
-    bounds = cell_bounds(Instance(np.linspace(1, 0, 100_000), K), DELTA)
+    bounds = CellBounds.of_algorithm_1(Instance(np.linspace(1, 0, 100_000), K), DELTA)
     assert np.isfinite([bounds.lower, bounds.upper.steps]).all()
     assert 0 <= bounds.lower < bounds.upper.steps
 
@@ -339,8 +337,8 @@ def test_bounds_of_a_huge_instance_are_finite(K):
 def test_the_factor_of_4_of_the_proof_fails_for_very_long_lists_with_large_gaps():
     def terms(L):
         q = Quantities(two_level_instance(L, L - 1, 1.0, 0.0), DELTA)
-        observing = paper.theorem_upper(q).terms["N_2"] + paper.theorem_upper(q).terms["N_3"]
-        return observing, 4 * (paper.N_2(q) + paper.first_full_lists(q) + paper.N_3_by_phase(q))
+        observing = q.theorem_upper().terms["N_2"] + q.theorem_upper().terms["N_3"]
+        return observing, 4 * (q.N_2 + q.first_full_lists + q.N_3_by_phase)
 
     few, many = terms(100), terms(100_000)
     assert few[0] <= few[1]

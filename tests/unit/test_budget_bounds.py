@@ -16,10 +16,9 @@ from cascadebai_cli.theory.budget import (
     hardness,
     hardness_of_the_worst,
     least_observations,
-    sar_error,
-    uniform_error,
 )
 
+uniform_error, sar_error = ERRORS["uniform"], ERRORS["sar"]
 RAMP = Instance(np.array([0.9, 0.7, 0.4, 0.3, 0.1]), 2)
 GAPS = [0.5, 0.3, 0.3, 0.4, 0.6]
 """Of its items, to the other side of the boundary."""

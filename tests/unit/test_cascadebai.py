@@ -6,8 +6,7 @@ from given import TableOutcomes
 
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.learners.cascadebai import _TABLE, CascadeBAI, CascadeRule
-from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import Race, by_mean
+from cascadebai_cli.learners.protocol import Learner, Race, by_mean
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 

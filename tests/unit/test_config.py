@@ -8,8 +8,8 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.study.config import load_study
-from cascadebai_cli.study.document import END, Override, load_yaml
+from cascadebai_cli.study.config import Override, load_study
+from cascadebai_cli.study.document import END, load_yaml
 from cascadebai_cli.study.fields import Context
 from cascadebai_cli.study.study import Study
 

@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 from sweeps import ROOT, call
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.registry import ALGORITHMS
+from cascadebai_cli.learners.registry import ALGORITHMS, options_of
 from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.study.cells import LEARNER_OPTIONS
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import load_yaml, read_value
-from cascadebai_cli.study.learners import LEARNER_OPTIONS, options_of
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.workflows.init import SCHEMAS
 

@@ -5,7 +5,8 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.racing import HUGE, ORDERS, RacingLearner, display_order
+from cascadebai_cli.learners.protocol import _HUGE as HUGE
+from cascadebai_cli.learners.protocol import ORDERS, RacingLearner
 
 T = [2, 50, 10, 0, 400, 10, 9000, 0]
 S = [1, 40, 2, 0, 300, 2, 1000, 0]
@@ -80,4 +81,4 @@ def test_values_of_unobserved_items():
 
 def test_unknown_order():
     with pytest.raises(ConfigError, match=r"^order is 'median', but must be one of T, mean, -mean, U, -U, L, -L$"):
-        display_order("median")
+        CascadeBAI(4, 2, 0.1, order="median")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from given import BY_CLICK
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb

@@ -11,8 +11,8 @@ from given import LEAVES_EARLY
 from sweeps import call, refusal, sweep
 
 import cascadebai_cli as cb
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, simulate
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import Uniform
@@ -21,7 +21,7 @@ from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, Instance
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.trials import read_trials
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.paper import lower_bound
 
 WEIGHTS = np.array([0.9, 0.8, 0.7, 0.2, 0.1, 0.1])
@@ -56,7 +56,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def steps(config: Path) -> list[int]:
     """Steps of its trials, with the shorter lists that come to the same."""
-    (cell,) = read_study(config).cells
+    (cell,) = load_study(config).cells
     trials = [worker._prepared(5, cell, number)[0] for number in range(3)]
     return [simulate(lambda: CascadeBAI(5, 3, 0.3, list_length=2), trial, engine="reference").steps for trial in trials]
 

@@ -17,7 +17,7 @@ from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.simulate import ENGINES, Counted, Trial, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
-from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform, phase_ends
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING
@@ -176,7 +176,7 @@ def test_what_was_drawn_for_a_longer_budget_was_drawn_for_a_shorter_one():
 @pytest.mark.parametrize("L", [2, 3, 7, 40])
 @pytest.mark.parametrize("spare", [1, 10, 11, 1000])
 def test_phases_have_the_lengths_of_the_paper_and_fit_into_the_budget(L, spare):
-    ends = phase_ends(L, L + spare)
+    ends = SuccessiveAcceptsRejects(L, 1, budget=L + spare).ends
     assert list(np.diff(ends, prepend=0)) == budget_judge.phase_lengths(L, L + spare)
     assert ends[-1] <= L + spare
 

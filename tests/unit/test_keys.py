@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines.outcomes import cuts_at_clicks, cuts_at_skips, group_sums, step_ends
+from cascadebai_cli.engines.skip_rows import cuts_at_clicks, cuts_at_skips, group_sums, step_ends
 
 
 def loop(bits, offset, batch):

@@ -12,14 +12,14 @@ from scipy import stats
 
 from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, Run, in_order
-from cascadebai_cli.engines.lucb import may_end_early, ranked, run_lucb
+from cascadebai_cli.engines.lucb import ranked, run_lucb
+from cascadebai_cli.engines.outcomes import RandomStack, ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
-from cascadebai_cli.engines.stacks import RandomStack, ShuffledLooks
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
-from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.model.users import PositionBased
 
 
 def after(T, S, K, **more):
@@ -48,11 +48,11 @@ def test_bounds_are_rounded_outward_to_whole_units():
     rule = LucbRule(5, 2, 0.1)
     upper, lower = rule.upper(S / T, T), rule.lower(S / T, T)
     for bound in (upper, lower):
-        assert (bound / UNIT == np.rint(bound / UNIT)).all()
+        assert (bound / LucbRule.UNIT == np.rint(bound / LucbRule.UNIT)).all()
     over, under = upper - kl_upper(S / T, T, 0.1 / 4), kl_lower(S / T, T, 0.1 / 6) - lower
     for excess in (over, under):
         assert excess.min() >= 0
-        assert 0.1 * UNIT < excess.max() < UNIT
+        assert 0.1 * LucbRule.UNIT < excess.max() < LucbRule.UNIT
 
 
 def test_every_item_once_the_least_observed_first():
@@ -155,7 +155,7 @@ def looking_trial(seed, L, K, M, epsilon, cap):
 
 
 def looking_job(arguments, table, looks, cap, *, whole=False):
-    read = page_of(SEMI_BANDIT if whole else CASCADING, PositionBased(LOOKS), shuffled=whole)
+    read = (SEMI_BANDIT if whole else CASCADING).of(PositionBased(LOOKS), shuffled=whole)
     return Job(KLLucb(*arguments), TableStack(table), read, cap, looks=TableStack(looks))
 
 
@@ -195,7 +195,7 @@ def test_lists_that_are_read_as_a_whole_and_up_to_the_first_click_run_beside_eac
 def runs_of_users(engine, looks, seed, feedback=CASCADING, shuffled=False):
     weights = np.array([0.9, 0.8, 0.7, 0.3, 0.2, 0.2])
     trials = [Trial(weights, np.random.default_rng([seed, trial])) for trial in range(100)]
-    read = page_of(feedback, PositionBased(looks), shuffled)
+    read = feedback.of(PositionBased(looks), shuffled)
     runs = simulate_block(lambda: KLLucb(6, 3, 0.1, 0.05), trials, feedback=read, engine=engine, max_steps=600)
     return np.array([(run.steps, run.observations, min(run.counts), max(run.counts)) for run in runs]).T
 
@@ -232,7 +232,7 @@ def test_places_of_a_shuffled_list_are_looked_at_alike_and_together_as_on_one_pa
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_run_with_looks_goes_on_where_it_was_paused(shuffled):
     weights = np.array([0.6, 0.5, 0.4, 0.2, 0.2])
-    read = page_of(SEMI_BANDIT if shuffled else CASCADING, PositionBased(LOOKS), shuffled)
+    read = (SEMI_BANDIT if shuffled else CASCADING).of(PositionBased(LOOKS), shuffled)
 
     def job(learner, steps=0):
         made, one = new_job(learner, Trial(weights, np.random.default_rng(7)), read, "auto", 5_000)
@@ -272,8 +272,8 @@ def test_first_round_is_that_of_the_learner(w, cascading, epsilon):
 
 
 def test_only_a_huge_tolerance_may_end_the_first_round():
-    assert not may_end_early(LucbRule(4, 2, 0.1, 0.8))
-    assert may_end_early(LucbRule(4, 2, 0.1, 0.999))
+    assert not LucbRule(4, 2, 0.1, 0.8).may_end_early
+    assert LucbRule(4, 2, 0.1, 0.999).may_end_early
 
 
 def test_bounds_of_the_wrong_risk_are_noticed():

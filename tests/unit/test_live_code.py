@@ -9,7 +9,7 @@ import pytest
 from sweeps import environment
 
 from cascadebai_cli.learners.own import enter, is_live, live_hash, load_plugin, plugin_code
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.protocol import RacingLearner
 
 CELL = """\
 import math
@@ -166,7 +166,7 @@ def test_circles_have_an_end() -> None:
 
 def test_what_stands_in_a_module_is_called_by_its_name() -> None:
     assert not is_live(RacingLearner)
-    assert enter(RacingLearner) == "cascadebai_cli.learners.racing:RacingLearner"
+    assert enter(RacingLearner) == "cascadebai_cli.learners.protocol:RacingLearner"
     mine = classes(CELL)["Mine"]
     algorithm = enter(mine)
     assert algorithm == f"__main__:Mine#{live_hash(mine)}"

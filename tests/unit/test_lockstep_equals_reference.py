@@ -12,10 +12,10 @@ from cascadebai_cli.engines import lockstep, proofs
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lookahead import leap
+from cascadebai_cli.engines.outcomes import RandomStack
 from cascadebai_cli.engines.simulate import run_reference
-from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.model.problem import CASCADING
 
 

@@ -6,7 +6,7 @@ from problems import patched
 
 from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.lucb import Bounds
-from cascadebai_cli.learners.kl_lucb import UNIT, LucbRule
+from cascadebai_cli.learners.kl_lucb import LucbRule
 
 RULE = LucbRule(7, 2, 0.1)
 
@@ -25,7 +25,7 @@ def test_are_those_of_the_rule(kept, filled):
     """Asked for in any order, twice in one call, on both sides, and for states that took the place of others."""
     T, S = states(60)
     mean = S / np.maximum(T, 1)
-    codes = np.stack([-RULE.upper(mean, T) / UNIT - 1, RULE.lower(mean, T) / UNIT + 1]) * 8
+    codes = np.stack([-RULE.upper(mean, T) / LucbRule.UNIT - 1, RULE.lower(mean, T) / LucbRule.UNIT + 1]) * 8
     rng = np.random.default_rng(3)
     with patched(lucb, _KEPT=kept, _FILLED=filled):
         bounds = Bounds(RULE, 3)

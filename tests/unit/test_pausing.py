@@ -14,12 +14,12 @@ from problems import learner as made_for
 from cascadebai_cli.engines.jobs import Job, Paused, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
+from cascadebai_cli.engines.outcomes import RandomStack
 from cascadebai_cli.engines.posterior import run_posterior
-from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.learners.protocol import ORDERS
 from cascadebai_cli.model.problem import CASCADING
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Follower

@@ -24,7 +24,7 @@ from problems import (
 
 from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.kl_lucb import Boundary, KLLucb
-from cascadebai_cli.learners.racing import boundary, pick
+from cascadebai_cli.learners.protocol import boundary, pick
 
 TABLES = 200
 PARTS = ((0, 1), (1, 8), (8, 40), (40, TABLES))

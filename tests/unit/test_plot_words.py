@@ -9,7 +9,7 @@ from sweeps import call
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.study.document import mistakes
+from cascadebai_cli.study.fields import mistakes
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import Written
 

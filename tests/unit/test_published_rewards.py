@@ -7,8 +7,8 @@ import yaml
 from given import GivenTable
 from sweeps import ROOT
 
-from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import run_reference
+from cascadebai_cli.engines.walk import TableShape
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.model.problem import CASCADING
 from experiments import published_rewards

@@ -4,7 +4,7 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects
-from cascadebai_cli.learners.racing import check_list_length
+from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.registry import LearnerSpec
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cascadebai_cli.analysis.bounds import no_sharp, with_factor, with_sharp
 from cascadebai_cli.model.users import Cascade, DependentClick, NoSkips, PositionBased
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory import sharp as sharp_module
 from cascadebai_cli.theory.sharp import sharp_bound
 
@@ -37,7 +37,7 @@ class Growing(CascadeBAI):
 def table(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 1"))
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     return with_sharp(pd.DataFrame({"cell_id": [c.cell_id for c in cells], "mean_steps": 100.0}), cells), cells
 
 
@@ -68,7 +68,7 @@ def test_the_bound_of_other_users_is_that_of_what_they_look_at(tmp_path, users, 
     sought = f"K: 1, users: {users}"
     learner = f"{{name: two, algorithm: kl-lucb++, list_length: 2, feedback: {feedback}}}"
     path.write_text(STUDY.partition("  - {name: one")[0].replace("SOUGHT", sought) + f"  - {learner}\n")
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     assert no_sharp(cells) == []
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     known = {
@@ -84,14 +84,14 @@ def test_the_bound_of_other_users_is_that_of_what_they_look_at(tmp_path, users, 
 def test_users_whose_looks_are_not_known_have_no_sharp_bound(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 1, users: {kind: position-based, looks: 0.5, most: one}"))
-    said = no_sharp(read_study(path).cells)
+    said = no_sharp(load_study(path).cells)
     assert any("what position-based users look at depends on more than items or places" in line for line in said)
 
 
 def test_a_tolerance_has_no_sharp_bound(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 2, epsilon: 0.1").partition("  - {name: pairs")[0])
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     assert rows[["T_star", "gap", "sharp", "measured_over_sharp"]].isna().all(axis=None)
     assert with_factor(rows, cells)["factor"].isna().all()
@@ -101,7 +101,7 @@ def test_a_tolerance_has_no_sharp_bound(tmp_path):
 def test_a_batch_that_observes_an_item_twice_has_no_sharp_bound(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("b: 2,", "b: 2, r: 2,"))
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     known = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)["sharp"].notna()
     assert known.tolist() == [cell.learner == "one" for cell in cells]
     assert no_sharp(cells) == ["no sharp bound for 2 of 4 cells: a step of the learner may observe an item twice"]
@@ -112,7 +112,7 @@ def test_a_learner_of_ones_own_may_show_longer_lists_than_its_first(tmp_path, mo
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 2").replace("0.2, 0.2]", "0.5, 0.2]").replace(*PAIRS))
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     assert rows["T_star"].nunique() == 1
 
@@ -121,7 +121,7 @@ def test_a_bound_that_takes_long_is_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr(sharp_module, "_SECONDS", 0)
     path, told = tmp_path / "study.yaml", []
     path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("0.8", "0.7"))  # another instance, as bounds are kept
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells, told.append)
     assert told[0].startswith("two, K = 1 (1 of 2): the sharp bound of")
     assert told[-1].startswith("two, K = 1 (2 of 2): the sharp bound of")
@@ -130,7 +130,7 @@ def test_a_bound_that_takes_long_is_told_of(tmp_path, monkeypatch):
 def test_each_learner_has_the_factor_that_its_limit_is_over_the_bound(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 1") + "  - {name: lucb, algorithm: kl-lucb++}\n")
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     rows = with_factor(with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells), cells)
     rows.index = [cell.learner for cell in cells]
     assert not no_sharp(cells)
@@ -145,5 +145,5 @@ def test_each_learner_has_the_factor_that_its_limit_is_over_the_bound(tmp_path):
 def test_the_limit_is_that_of_random_orders(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("trials: 2", "trials: 2\norder: as_given"))
-    cells = read_study(path).cells
+    cells = load_study(path).cells
     assert with_factor(pd.DataFrame(index=range(len(cells))), cells)["factor"].isna().all()

@@ -15,7 +15,7 @@ from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.protocol import RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from given import TableStack
 
-from cascadebai_cli.engines.stacks import _KEPT, RandomStack
+from cascadebai_cli.engines.outcomes import _KEPT, RandomStack
 
 WEIGHTS = np.array([0.0, 0.3, 1.0])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import MT19937, PCG64, PCG64DXSM, Generator, Philox, SeedSequence
 
-from cascadebai_cli.engines.stacks import spawned
+from cascadebai_cli.engines.outcomes import spawned
 from cascadebai_cli.running.worker import trial_seed
 
 SEEDS = [

@@ -18,7 +18,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners import track_and_stop
 from cascadebai_cli.learners.bounds import told_apart
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.track_and_stop import TrackAndStop, plan, read
+from cascadebai_cli.learners.track_and_stop import Reading, TrackAndStop, _planned
 from cascadebai_cli.model.problem import Instance, evidence
 from cascadebai_cli.theory.lists import Lists
 from cascadebai_cli.theory.maximin import maximin
@@ -35,17 +35,17 @@ def _mixtures_made_once():
 
     def kept(T, reading, lists, M):
         key = (T.tobytes(), reading.mean.tobytes(), reading.theta, int(reading.inside.sum()), lists, M)
-        return made.setdefault(key, None) or made.__setitem__(key, plan(T, reading, lists, M)) or made[key]
+        return made.setdefault(key, None) or made.__setitem__(key, _planned(T, reading, lists, M)) or made[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(track_and_stop, "plan", kept)
+        patch.setattr(track_and_stop, "_planned", kept)
         yield
 
 
 def mixture(T, S, K, steps, theta, M):
     """The package's mixture, the only thing that the judge is given."""
     counts, clicks = np.array(T), np.array(S)
-    made = track_and_stop.plan(counts, read(counts, clicks, K, theta), steps, min(M, len(T)))
+    made = track_and_stop._planned(counts, Reading.of(counts, clicks, K, theta), steps, min(M, len(T)))
     return made.level.tolist(), made.lists, made.shares.tolist(), made.theta
 
 
@@ -201,7 +201,7 @@ def test_is_optimal_in_the_limit_of_known_means(w, K):
 def test_a_thin_plan_has_the_looks_of_the_mixture():
     """As few lists as there are levels, and one more at most."""
     T, w = np.array([400, 300, 300, 200, 100, 100]), np.array([0.9, 0.85, 0.5, 0.48, 0.46, 0.05])
-    reading, found = read(T, (T * w).astype(np.int64), 3), []
+    reading, found = Reading.of(T, (T * w).astype(np.int64), 3), []
 
     def kept(*words):
         found.append(maximin(*words))
@@ -209,7 +209,7 @@ def test_a_thin_plan_has_the_looks_of_the_mixture():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(track_and_stop, "maximin", kept)
-        made = plan(T, reading, 500, 3)
+        made = _planned(T, reading, 500, 3)
     levels = made.level.max() + 1
     lists = Lists(np.bincount(made.level, reading.mean) / np.bincount(made.level), np.bincount(made.level), 3)
     assert len(made.lists) <= levels + 1 < len(found[0].lists)

@@ -21,11 +21,10 @@ from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Unifo
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, THINNED, Instance
-from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users, page_of
+from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, Instance
+from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users
 from cascadebai_cli.running.worker import run_trial
-from cascadebai_cli.study.config import read_study
-from cascadebai_cli.theory.sharp import known_to_look
+from cascadebai_cli.study.config import load_study
 
 EXAMPLES: list[Users] = [
     Cascade(),
@@ -141,7 +140,7 @@ def test_a_run_is_that_of_the_judge(users: Users, feedback: str, made: str, shuf
     rng = np.random.default_rng([len(feedback), EXAMPLES.index(users)])
     table = rng.random((600, 6)) < [0.9, 0.8, 0.8, 0.2, 0.1, 0.05]
     numbers = rng.random(9_000)
-    seen = page_of(FEEDBACKS[feedback], users, shuffled)
+    seen = FEEDBACKS[feedback].of(users, shuffled)
     run = run_reference(LEARNERS[made](), GivenTable(table), seen, 600, iter(numbers).__next__)
     judge = Judge(users, feedback, table.astype(int), numbers)
     steps, observations, answer = pages(LEARNERS[made](), judge, 600, shuffled)
@@ -223,7 +222,7 @@ def test_clicks_have_their_law_and_not_that_of_a_twin(users: Users) -> None:
 
 def test_thinned_clicks_are_as_rare_at_each_place_as_at_the_last() -> None:
     users, rng = PositionBased((1.0, 0.7, 0.45)), np.random.default_rng(3)
-    read = page_of(THINNED, users)
+    read = FEEDBACKS["thinned"].of(users)
     seen = np.array([read.seen((0, 0, 0), lambda _: int(rng.random() < 0.6), rng.random) for _ in range(20_000)])
     assert all(stats.binomtest(int(clicks), 20_000, 0.6 * 0.45).pvalue > 1e-4 for clicks in seen.sum(axis=0))
     assert stats.binomtest(int(seen[:, 0].sum()), 20_000, 0.6).pvalue < 1e-9
@@ -231,7 +230,7 @@ def test_thinned_clicks_are_as_rare_at_each_place_as_at_the_last() -> None:
 
 def test_every_order_of_a_shuffled_list_comes_as_often() -> None:
     rng = np.random.default_rng(3)
-    read = page_of(SEMI_BANDIT, None, shuffled=True)
+    read = SEMI_BANDIT.of(None, shuffled=True)
     seen = Counter(tuple(read.shown((4, 7, 9), rng.random)) for _ in range(6_000))
     assert len(seen) == 6
     assert stats.chisquare(list(seen.values())).pvalue > 1e-4
@@ -257,7 +256,7 @@ def test_every_kind_is_among_the_examples() -> None:
 
 @pytest.mark.parametrize(("users", "feedback", "same"), SAME)
 def test_fast_engines_run_what_comes_to_the_same(users, feedback, same) -> None:
-    read = page_of(feedback, users)
+    read = feedback.of(users)
     assert read.has_theory
     assert resolve_engine("auto", CascadeBAI(4, 2, 0.1), read) == "skip-ahead"
     rng = np.random.default_rng(0)
@@ -269,14 +268,14 @@ def test_fast_engines_run_what_comes_to_the_same(users, feedback, same) -> None:
 @pytest.mark.parametrize("feedback", FEEDBACKS)
 def test_what_does_not_come_to_the_same_is_run_by_the_reference_engine(users: Users, feedback: str) -> None:
     if allowed(users, feedback):
-        read = page_of(FEEDBACKS[feedback], users)
+        read = FEEDBACKS[feedback].of(users)
         same = any(users == u and FEEDBACKS[feedback] == f for u, f, _ in SAME)
         same |= (type(users), feedback) == (DependentClick, "cascading")
         assert (resolve_engine("auto", CascadeBAI(4, 2, 0.1), read) != "reference") == same
 
 
 def test_a_shuffled_list_is_run_by_the_reference_engine_alone() -> None:
-    read = page_of(SEMI_BANDIT, None, shuffled=True)
+    read = SEMI_BANDIT.of(None, shuffled=True)
     assert resolve_engine("auto", KLLucb(4, 2, 0.1), read) == "reference"
     assert not any(made.knows(read) for made in ENGINES.values() if made.feedbacks)
 
@@ -292,9 +291,9 @@ def errors(made: Callable[[], object], weights: Sequence[float], read, trials: i
 
 
 @pytest.mark.parametrize("weights", [(0.1, 0.2, 0.9, 0.8), (0.9, 0.8, 0.2, 0.1)])
-@pytest.mark.parametrize(("feedback", "shuffled"), [(THINNED, False), (SEMI_BANDIT, True)])
+@pytest.mark.parametrize(("feedback", "shuffled"), [(FEEDBACKS["thinned"], False), (SEMI_BANDIT, True)])
 def test_thinned_or_shuffled_pages_keep_the_guarantee(weights, feedback, shuffled) -> None:
-    read = page_of(feedback, PositionBased((1.0, 0.5)), shuffled)
+    read = feedback.of(PositionBased((1.0, 0.5)), shuffled)
     assert stats.binomtest(errors(lambda: KLLucb(4, 2, 0.1), weights, read), 60, 0.1, "greater").pvalue > 1e-3
 
 
@@ -307,7 +306,7 @@ def test_a_fixed_order_does_not() -> None:
 
     made = lambda: Fixed(4, 2)  # noqa: E731
     w = np.array([0.4, 0.4, 0.5, 0.45])
-    read = page_of(SEMI_BANDIT, PositionBased((1.0, 0.1)))
+    read = SEMI_BANDIT.of(PositionBased((1.0, 0.1)))
     run = simulate(made, Trial(w, np.random.default_rng(1)), feedback=read, max_steps=2_000, answers=True)
     assert set(run.recommendation) != {2, 3}
 
@@ -328,7 +327,7 @@ learners:
 
 def test_users_of_an_instance_are_part_of_its_cells(tmp_path) -> None:
     (tmp_path / "study.yaml").write_text(CONFIG)
-    one, two = read_study(tmp_path / "study.yaml").cells
+    one, two = load_study(tmp_path / "study.yaml").cells
     assert one.cell_id != two.cell_id
     assert "users" not in one.content
     assert two.content["users"] == {"kind": "cascade", "leave": 0.4}
@@ -385,16 +384,16 @@ def test_a_feedback_that_does_not_fit_names_the_learner_and_the_instance_whose_u
 
 def test_chances_that_fall_fast_are_chances() -> None:
     """A thousand places would be needed to bring 0.4^n to 0 by rounding; a list has a few."""
-    assert page_of(THINNED, PositionBased(0.4)).thins
+    assert FEEDBACKS["thinned"].of(PositionBased(0.4)).thins
     for users in (PositionBased(0.0), PositionBased((1.0, 0.0)), PositionBased(0.4, most="one"), Cascade()):
         with pytest.raises(ConfigError, match="it is known how often each place is looked at"):
-            page_of(THINNED, users)
+            FEEDBACKS["thinned"].of(users)
 
 
 @pytest.mark.parametrize("learner", ["cascadebai", "batrac", "uniform"])
 def test_lists_whose_order_matters_are_not_shuffled(learner: str) -> None:
     with pytest.raises(ConfigError, match="cannot have its lists shuffled"):
-        resolve_engine("auto", LEARNERS[learner](), page_of(SEMI_BANDIT, None, shuffled=True))
+        resolve_engine("auto", LEARNERS[learner](), SEMI_BANDIT.of(None, shuffled=True))
 
 
 def test_every_kind_says_its_numbers() -> None:
@@ -420,7 +419,7 @@ learners:
 def cells_of(tmp_path, keys: str, other: str):
     path = tmp_path / "two.yaml"
     path.write_text(TWO.replace("KEYS", keys).replace("OTHER", other))
-    return read_study(path).cells
+    return load_study(path).cells
 
 
 @pytest.mark.parametrize("users", ["dependent-click", "cascade"])
@@ -457,11 +456,11 @@ def test_users_and_feedback_that_no_cell_uses_are_refused(tmp_path) -> None:
     own = TWO.replace("K: 2}", "K: 2, users: no-skips}").replace("OTHER", "delta: 0.2")
     path.write_text(own.replace("KEYS", "users: {kind: cascade, leave: 0.3}"))
     with pytest.raises(ConfigError, match="users: no cell uses it, since each instance has its own users"):
-        read_study(path)
+        load_study(path)
     both = TWO.replace("KEYS", "feedback: semi-bandit").replace("kl-lucb++}", "kl-lucb++, feedback: cascading}")
     path.write_text(both.replace("OTHER", "feedback: cascading"))
     with pytest.raises(ConfigError, match="feedback: no cell uses it, since each learner has its own feedback"):
-        read_study(path)
+        load_study(path)
 
 
 def test_the_claims_of_the_paper_are_not_tested_on_other_users(tmp_path) -> None:
@@ -481,5 +480,5 @@ def test_a_negative_zero_makes_no_other_cell() -> None:
 
 
 def test_a_place_that_nobody_looks_at_leaves_the_bound_of_the_others() -> None:
-    assert known_to_look(PositionBased((0.0, 0.9)), 2)
-    assert not known_to_look(PositionBased((0.0, 0.9)), 1)
+    assert PositionBased((0.0, 0.9)).known_to_look(2)
+    assert not PositionBased((0.0, 0.9)).known_to_look(1)

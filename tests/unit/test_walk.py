@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from given import GivenTable
 
-from cascadebai_cli.engines.outcomes import RandomTable, TableShape
 from cascadebai_cli.engines.simulate import run_reference
-from cascadebai_cli.engines.walk import run_walk
+from cascadebai_cli.engines.walk import RandomTable, TableShape, run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import CASCADING
 
