@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from sweeps import call, refusal, sweep, tables, write_config
 
-from cascadebai_cli.store import lock
-
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
@@ -90,12 +88,12 @@ def test_killed_behind_the_move_the_same_command_starts_over(
     assert sweep(config, out).code == 0
     before = tables(out)
 
-    def killed(place: Path) -> None:
+    def killed(place: Path, **_: bool) -> None:
         if not place.exists():
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(lock, "_make_directory", killed)
+        patch.setattr(Path, "mkdir", killed)
         assert sweep(config, link, "--fresh").code == 130
     assert not out.exists()
     assert sweep(config, link, "--fresh").code == 0
