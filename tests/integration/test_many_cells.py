@@ -7,7 +7,7 @@ import pytest
 from sweeps import call, sweep
 
 from cascadebai_cli.learners import registry
-from cascadebai_cli.store import trials
+from cascadebai_cli.store import summary
 
 CONFIG = """\
 seed: 1
@@ -35,7 +35,7 @@ class Counter:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(inspect, "signature"), (np, "searchsorted"), (np, "setdiff1d"), (trials, "stdtrit"), (trials, "betaincinv")],
+    [(inspect, "signature"), (np, "searchsorted"), (np, "setdiff1d"), (summary, "stdtrit"), (summary, "betaincinv")],
 )
 def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
     calls = []
@@ -44,8 +44,8 @@ def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
         config.write_text(CONFIG.format(deltas=[round(0.1 + i / 50, 2) for i in range(number)]))
         assert sweep(config, out).code == 0
         registry.options_of.cache_clear()
-        trials.binomial_interval.cache_clear()
-        trials.t_quantile.cache_clear()
+        summary.binomial_interval.cache_clear()
+        summary.t_quantile.cache_clear()
         with monkeypatch.context() as patched:
             counter = Counter(getattr(module, name))
             patched.setattr(module, name, counter)
