@@ -252,7 +252,7 @@ def learner_options(algorithm: str) -> Mapping[str, dict[str, Any]]:
 
 
 class Rewards(Entry):
-    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
+    """A table of rewards with one row for each step, which starts again after its last row."""
 
     rows: Annotated[
         int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
