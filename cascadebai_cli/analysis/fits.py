@@ -505,7 +505,7 @@ def _text(budget: float, row: Mapping[Any, Any]) -> str:
     return count(budget) if budget else f"< {count(row['smallest'])}"
 
 
-# --- All of these tables ---------------------------------------------------------------------------------------------
+# --- All of these tables --------------------------------------------------------------------------------------------
 
 _Maker = tuple[Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]
 

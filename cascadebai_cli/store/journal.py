@@ -42,7 +42,7 @@ from cascadebai_cli.store.files import as_csv, open_to_write, reading, replace_f
 from cascadebai_cli.study.fields import RecordName
 from cascadebai_cli.version import __version__
 
-# --- What is recorded inside a trial: its entries, their text in the journal, and the columns of their tables --------
+# --- What is recorded inside a trial: its entries, their text in the journal, and the columns of their tables -------
 #
 # Each record is a sequence of entries, such as the decisions of a trial. In the journal it is one value,
 # `name=entries`, with blanks between the entries and colons between their parts.
@@ -214,7 +214,7 @@ CODES: Mapping[str, _Code] = MappingProxyType(
 if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
     raise LookupError(f"the first fields of TrialRow must be cell_id, {', '.join(CODES)}: the columns of a trial")
 
-# --- A line, and the row that it stands for ---------------------------------------------------------------------------
+# --- A line, and the row that it stands for -------------------------------------------------------------------------
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
 """A row in memory; `cell` is an index into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
@@ -267,7 +267,7 @@ def _by_name(fields: Sequence[str]) -> dict[str, Any]:
     return {**columns, "record": tuple(record.items())}
 
 
-# --- What a journal holds, in compact form ----------------------------------------------------------------------------
+# --- What a journal holds, in compact form --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -431,7 +431,7 @@ def _repeats(rows: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
 
 
-# --- The file: read once, written anew, or appended to ----------------------------------------------------------------
+# --- The file: read once, written anew, or appended to --------------------------------------------------------------
 
 _SYNC_SECONDS = 1.0
 """Written rows survive a killed process at once, and a power cut after this time."""

@@ -140,7 +140,7 @@ def _needed(aims: Enough, rows: Any) -> Iterator[float]:
         yield n * max(1.0, aims.max_errors / errors if errors else math.inf)
 
 
-# --- The rows of `summary.csv`, one for each cell --------------------------------------------------------------------
+# --- The rows of `summary.csv`, one for each cell -------------------------------------------------------------------
 
 _CAPPED = STATUSES.index("capped")
 
@@ -230,7 +230,7 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
     return {"n_capped": n - stopped, "error_rate": rate, "error_low": low, "error_high": high}
 
 
-# --- Quantiles of the steps of a cell, which no file holds ------------------------------------------------------------
+# --- Quantiles of the steps of a cell, which no file holds ----------------------------------------------------------
 
 
 def _rank_of(share: float, n: ArrayLike) -> NDArray[np.int64]:
@@ -262,7 +262,7 @@ def is_limit_of_quantile(cells: pd.DataFrame, level: float) -> "pd.Series[bool]"
     return cells["n"] - cells["n_capped"] < _rank_of(level, cells["n"])
 
 
-# --- What a reader of a summary must know --------------------------------------------------------------------------
+# --- What a reader of a summary must know ---------------------------------------------------------------------------
 
 _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""

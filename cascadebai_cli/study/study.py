@@ -423,7 +423,7 @@ class Study(Entry):
         return {**data, "plot": {"kind": "error", **plot}} if isinstance(plot, dict) else data
 
     @model_validator(mode="after")
-    def _check_axes(self) -> "Study":
+    def _check_fits(self) -> "Study":
         options = dict.fromkeys(name for entry in self.learners for name in entry.options)
         for i, entry in enumerate(self.instances):
             if entry.fit and entry.fit.x not in (*AXES, *options):
