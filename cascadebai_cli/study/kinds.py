@@ -1,7 +1,8 @@
 """The axes of a grid, the kinds of figures and what they measure, and the options of `plot` and of `summary`.
 
-A new measure is an entry of `MEASURES`; a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which
-checks on import that each kind has one. Nothing heavy is imported here, as the help of these verbs needs this module.
+A new axis is an entry of `AXES`, with a key in `Study` and a field in `Cell`. A new measure is an entry of `MEASURES`;
+a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which checks on import that each kind has one.
+Nothing heavy is imported here, as the help of these verbs needs this module.
 """
 
 import math
@@ -19,7 +20,7 @@ from cascadebai_cli.text import digits, listed, number, percent
 
 
 @dataclass(frozen=True)
-class Axis:
+class GridAxis:
     """A number that spans every grid, and has a column in every table of cells.
 
     Attributes:
@@ -35,22 +36,22 @@ class Axis:
     right: Callable[[Any, Any], Any]
 
 
-AXES: Mapping[str, Axis] = MappingProxyType(
+AXES: Mapping[str, GridAxis] = MappingProxyType(
     {
-        "L": Axis(int, "number of items", "a whole number from 2 on", lambda L, _: L.ge(2)),
-        "K": Axis(
+        "L": GridAxis(int, "number of items", "a whole number from 2 on", lambda L, _: L.ge(2)),
+        "K": GridAxis(
             int,
             "number of items to find",
             "a whole number from 1 on and less than L",
             lambda K, table: K.ge(1) & K.lt(table["L"]),
         ),
-        "delta": Axis(
+        "delta": GridAxis(
             float,
             "largest probability of a wrong answer that is allowed",
             "a number between 0 and 1",
             lambda delta, _: delta.gt(0) & delta.lt(1),
         ),
-        "epsilon": Axis(
+        "epsilon": GridAxis(
             float,
             "tolerance: how far below the K-th largest weight is good enough",
             "a number from 0 on",
