@@ -22,16 +22,18 @@ class Learner(Protocol):
 
     The reference engine calls `select`, shows the items, calls `observe`, and repeats until `finished`.
 
-    A learner may have further attributes; the program does without those that are missing:
+    A learner may also have these attributes:
 
     - `answer`: the `K` items that it would return now, so that it can be asked after a budget of steps;
     - `endless`: whether it never stops by itself, so that it needs a budget or a cap;
-    - `engines`: names of the fast engines that are exact for it, the best first; else the reference engine runs it;
-    - `any_order`: whether what is proved of it holds for lists that are shown in a random order;
-    - `repeats`: whether a list may hold an item more than once;
-    - `engines_in_batches` and `take_in`: the same engines, and how it takes in sums, where lists stay (`Batched`);
-    - `limit`: steps over `ln(1 / delta)` for small `delta`, of an instance and a feedback (`analysis.bounds`).
+    - `any_order`: whether what is proved of it holds for lists that are shown in a random order.
     """
+
+    # One of this program may have, besides:
+    # - `engines`: names of the fast engines that are exact for it, the best first;
+    # - `engines_in_batches` and `take_in`: the same where lists stay (`Batched`), and how it takes in sums;
+    # - `repeats`: whether a list may hold an item more than once;
+    # - `limit`: steps over `ln(1 / delta)` for small `delta`, given an instance and a feedback (`analysis.bounds`).
 
     @property
     def finished(self) -> bool:
