@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from cascadebai_cli.analysis.curves import Curve, ScalingFit, fit_scaling, models_of
 from cascadebai_cli.analysis.results import StudyResults
@@ -28,7 +29,7 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
-from cascadebai_cli.store.summary import mean_interval
+from cascadebai_cli.store.summary import mean_interval, t_quantile
 from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.text import NO_NUMBER, Table, count, difference, digits, is_missing, percent
 
@@ -220,7 +221,7 @@ def _slopes_printed(slopes: pd.DataFrame) -> Table:
     return printed(slopes, (*_PLACE, "model"), columns, always=("instance", "model"))
 
 
-# --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------
+# --- Ratios of the mean steps of the main learner to those of each other one (Corollary 4.3 predicts some) ----------
 
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
@@ -252,8 +253,6 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     On the log scale the interval cannot reach below 0, and `b / a` has the reciprocal interval. If relative standard
     errors are a few per cent, as here, it agrees with Fieller's interval. If a mean is 0 steps, all values are NaN.
     """
-    from scipy.special import stdtrit
-
     if not (a.value > 0 and b.value > 0):
         return Ratio(math.nan, math.nan, math.nan)
     value = a.value / b.value
@@ -277,8 +276,6 @@ def _paired_comparison(ours: _Values, theirs: _Values, level: float = 0.95) -> d
     Args:
         ours, theirs: steps of the trials, at least two pairs, none of them capped.
     """
-    from scipy.special import stdtrit
-
     n, difference = len(ours), mean_interval(ours - theirs, level)
     cov = np.cov(ours, theirs) / n
     a, b = ours.mean(), theirs.mean()
@@ -287,7 +284,7 @@ def _paired_comparison(ours: _Values, theirs: _Values, level: float = 0.95) -> d
     found["pairing"] = float((cov[0, 0] + cov[1, 1]) / difference.se**2) if difference.se else math.nan
     if a > 0 and b > 0:
         variance = max(0.0, cov[0, 0] / a**2 + cov[1, 1] / b**2 - 2 * cov[0, 1] / (a * b))
-        factor = math.exp(min(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(variance), _LARGEST_LOG))
+        factor = math.exp(min(t_quantile(n, level) * math.sqrt(variance), _LARGEST_LOG))
         found |= {"ratio": float(a / b), "ratio_low": float(a / b / factor), "ratio_high": float(a / b * factor)}
     return found
 
@@ -508,7 +505,7 @@ def _text(budget: float, row: Mapping[Any, Any]) -> str:
     return count(budget) if budget else f"< {count(row['smallest'])}"
 
 
-# --- All of these tables ---------------------------------------------------------------------------------------------
+# --- All of these tables --------------------------------------------------------------------------------------------
 
 _Maker = tuple[Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]
 

@@ -178,6 +178,7 @@ def _with_fit(results: StudyResults) -> pd.DataFrame:
 # --- The cells of a study: means, errors and their intervals ---------------------------------------------------------
 
 _FEW = 4
+"""Number of trials, or of instances that are averaged, below which an interval is wide by itself."""
 _FEW_SAID = f"an interval of fewer than {_FEW} trials tells little"
 
 

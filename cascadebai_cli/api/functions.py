@@ -67,8 +67,8 @@ def simulate(
 
     Args:
         instance: the problem.
-        learner: `cascadebai`, `batrac`, `kl-lucb++`, `posterior`, `track-and-stop`, `uniform` or `sar`; a name that
-            `cb.learner` gave, a class, or `module:Class`.
+        learner: an `algorithm` of a config, such as `cascadebai` or `kl-lucb++`; a name that `cb.learner` gave, a
+            class, or `module:Class`.
         trials: number of trials; a larger number begins with the same trials.
         seed: root seed; the same call gives the same rows, whatever the number of jobs.
         delta: largest probability of a wrong answer, in `(0, 1)`.

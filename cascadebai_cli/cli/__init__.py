@@ -1,1 +1,1 @@
-"""The Typer application, one file a verb."""
+"""The command line: its verbs, their options and what they print; only here is Typer used."""

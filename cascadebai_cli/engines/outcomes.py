@@ -308,7 +308,7 @@ class RandomStack:
 
     def __init__(self, weights: FloatArray, rng: np.random.Generator, *, paired: bool = False) -> None:
         self.weights, self._rng, self._paired = weights, rng, paired
-        self.forget()
+        self.forget()  # nothing is drawn before the first read
 
     def forget(self) -> None:
         """Give the memory back."""

@@ -132,8 +132,9 @@ class CascadeRule(_Racing, RadiusRule):
         return self._radius(T)
 
     def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """Return what the radius says of two means."""
-        return self._radius.parting(high, low)
+        """Return what the radius says of two means; `nan` if a subclass has another radius."""
+        own = type(self).radius is not CascadeRule.radius
+        return super().parting(high, low) if own else self._radius.parting(high, low)
 
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int

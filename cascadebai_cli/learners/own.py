@@ -458,6 +458,11 @@ class _Checked:
         return bool(getattr(self._learner, "any_order", False))
 
     @property
+    def endless(self) -> bool:
+        """Whether the learner says that it never stops by itself."""
+        return bool(getattr(self._learner, "endless", False))
+
+    @property
     def recommendation(self) -> tuple[int, ...]:
         """The `K` items returned once `finished`; before that none, and the learner is not asked."""
         return self._best("recommendation") if self.finished else ()

@@ -21,7 +21,19 @@ class Learner(Protocol):
     """An algorithm for finding the best `K` items, one step at a time.
 
     The reference engine calls `select`, shows the items, calls `observe`, and repeats until `finished`.
+
+    A learner may also have these attributes:
+
+    - `answer`: the `K` items that it would return now, so that it can be asked after a budget of steps;
+    - `endless`: whether it never stops by itself, so that it needs a budget or a cap;
+    - `any_order`: whether what is proved of it holds for lists that are shown in a random order.
     """
+
+    # One of this program may have, besides:
+    # - `engines`: names of the fast engines that are exact for it, the best first;
+    # - `engines_in_batches` and `take_in`: the same where lists stay (`Batched`), and how it takes in sums;
+    # - `repeats`: whether a list may hold an item more than once;
+    # - `limit`: steps over `ln(1 / delta)` for small `delta`, given an instance and a feedback (`analysis.bounds`).
 
     @property
     def finished(self) -> bool:

@@ -1,1 +1,1 @@
-"""Reading users' files of clicks and views; nothing in this package knows of bandits."""
+"""Reading users' files of clicks and views; nothing in this room knows of bandits."""

@@ -149,10 +149,6 @@ class PositionBased(Users):
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
 
-    def known_to_look(self, M: int) -> bool:
-        """Return whether it is known how often users look at items of a list: by the items before, or by the place."""
-        return self.ends(np.zeros(1)) is not None or any(self.examination(M) or [])
-
     def before_a_click(self, places: int) -> list[float] | None:
         """Return the chances of the places."""
         return self._looks(places)

@@ -20,9 +20,6 @@ from cascadebai_cli.planning.rates import RateLaw, first_draws, fitted_prior
 from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
-# --- The question of a plan: which items there are, and how hard it is to tell the best ones ------------------------
-
-
 SHARP = 8.0
 """Page views of the sharpest learner over the effort (`numbers.effort`), about."""
 _MOST_ITEMS = 20_000

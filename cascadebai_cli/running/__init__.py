@@ -1,1 +1,1 @@
-"""How the trials of a grid are run: seeds, tasks, workers, interrupts."""
+"""How the trials of a grid are run: generators, blocks, workers, interrupts."""

@@ -86,12 +86,12 @@ class Column:
 
 
 def _between(
-    least: float, most: float | str = nextafter(inf, 0), *, empty: bool = False, **how: Any
+    least: float, most: float | str = nextafter(inf, 0), *, empty: bool = False
 ) -> "Callable[[pd.Series[Any], pd.DataFrame], pd.Series[bool]]":
     """Return a check that values lie between two numbers; `most` may also be the name of a column."""
 
     def holds(values: "pd.Series[Any]", table: "pd.DataFrame") -> "pd.Series[bool]":
-        return values.between(least, table[most] if isinstance(most, str) else most, **how) | (values.isna() & empty)
+        return values.between(least, table[most] if isinstance(most, str) else most) | (values.isna() & empty)
 
     return holds
 
@@ -102,25 +102,25 @@ _NAME: _Check = ("a name", lambda values, _: values.notna())
 _OF_FLAG: _Check = ("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1]))
 _OF_STATUS: _Check = (" or ".join(STATUSES), lambda values, _: values.isin(STATUSES))
 _SHARE, _RATE = (("a number from 0 to 1", holds) for holds in (_between(0, 1), _between(0, 1, empty=True)))
-_RISK = ("a number between 0 and 1", _between(0, 1, inclusive="neither"))
 _FROM_0, _TO_W_STAR = ("a number from 0 on", _between(0)), ("a number from 0 to w_star", _between(0, "w_star"))
 _TO_K, _TO_N = ("a number from 0 to K", _between(0, "K")), ("a whole number from 0 to n", _between(0, "n"))
-_FROM_1, _FROM_2 = ("a whole number from 1 on", _between(1)), ("a whole number from 2 on", _between(2))
-_BELOW_L = ("a whole number from 1 on and less than L", _between(1, "L", inclusive="left"))
+_FROM_1 = ("a whole number from 1 on", _between(1))
 _BELOW_MEAN: _Check = ("at most mean_steps", lambda values, table: ~(values > table["mean_steps"]))
 _ABOVE_MEAN: _Check = ("at least mean_steps", lambda values, table: ~(values < table["mean_steps"]))
-
+_L, _K, *_FURTHER_AXES = (
+    Column(name, axis.type, axis.meaning, "", parameter if axis.type is float else number, (axis.values, axis.right))
+    for name, axis in AXES.items()
+)
 _CELL = (
     Column("cell_id", str, "hash of the content of the cell: weights, numbers, options, code of your own", check=_NAME),
     Column("study", str, "name of the study", check=_NAME),
     Column("instance", str, "name of the instance", check=_NAME),
     Column("learner", str, "name of the learner", check=_NAME),
-    Column("L", int, "number of items", check=_FROM_2),
-    Column("K", int, "number of items to find", check=_BELOW_L),
+    _L,
+    _K,
     Column("w_star", float, "the largest weight", check=_SHARE),
     Column("w_prime", float, "the smallest weight", check=_TO_W_STAR),
-    Column("delta", float, "largest probability of a wrong answer that is allowed", "", parameter, _RISK),
-    Column("epsilon", float, "tolerance: how far below the K-th largest weight is good enough", "", parameter, _FROM_0),
+    *_FURTHER_AXES,
 )
 """What `trials.csv` and `summary.csv` say of a cell: its id, its names, and some keys of its content."""
 _STATUS = "`stopped`, `capped` (it reached `max_steps`) or `answered` (its budget was spent)"
@@ -288,8 +288,6 @@ LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 
 In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
 """
-if _lost := {*AXES} - {*CELL}:
-    raise LookupError(f"{', '.join(_lost)}: a number of the grid without a record in _CELL")
 SAME = (*(name for name in OUTCOME if name != "trial"), *LATER, "right")
 """What must be the same whenever and wherever a trial is run."""
 POINT = ("instance", "learner", *AXES)

@@ -42,7 +42,7 @@ from cascadebai_cli.store.files import as_csv, open_to_write, reading, replace_f
 from cascadebai_cli.study.fields import RecordName
 from cascadebai_cli.version import __version__
 
-# --- What is recorded inside a trial: its entries, their text in the journal, and the columns of their tables --------
+# --- What is recorded inside a trial: its entries, their text in the journal, and the columns of their tables -------
 #
 # Each record is a sequence of entries, such as the decisions of a trial. In the journal it is one value,
 # `name=entries`, with blanks between the entries and colons between their parts.
@@ -93,6 +93,7 @@ if set(_RECORDS) != set(get_args(RecordName)):
 _Recorded = Mapping[tuple[str, int], Mapping[str, str]]
 """Cell and number of a trial -> what was recorded of it: name -> text."""
 _FIRST = (1, 2, 5)
+"""First digits of the steps at which a trace looks at a run, if the study names none."""
 
 
 def _entries(name: str, text: str) -> list[Any]:
@@ -105,10 +106,7 @@ def _entries(name: str, text: str) -> list[Any]:
 def _part(name: str, text: str) -> int | str:
     if name == "decision":
         return _DECISIONS[_DECISIONS.index(text)]
-    number = int(text)
-    if not -1 <= number <= MOST_COUNT:
-        raise ValueError(f"{number} is no count")
-    return number
+    return -1 if text == "-1" else _count(text)  # -1 stands for no value
 
 
 def told(name: str, text: str) -> tuple[Any, ...]:
@@ -216,10 +214,7 @@ CODES: Mapping[str, _Code] = MappingProxyType(
 if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
     raise LookupError(f"the first fields of TrialRow must be cell_id, {', '.join(CODES)}: the columns of a trial")
 
-# --- Lines and rows --------------------------------------------------------------------------------------------------
-
-_SYNC_SECONDS = 1.0
-"""Written rows survive a killed process at once, and a power cut after this time."""
+# --- A line, and the row that it stands for -------------------------------------------------------------------------
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
 """A row in memory; `cell` is an index into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
@@ -270,6 +265,9 @@ def _by_name(fields: Sequence[str]) -> dict[str, Any]:
     record = {name: text for name, text in texts.items() if name in _RECORDS and _entries(name, text) is not None}
     columns = {name: CODES[name].read(text) for name, text in texts.items() if name not in record}
     return {**columns, "record": tuple(record.items())}
+
+
+# --- What a journal holds, in compact form --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -410,19 +408,33 @@ class Stored:
                     yield f"{start},{trial},{','.join(fields)}\n"
 
 
-def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
-    """Write a journal that holds these rows and no others.
+def _lacks(rows: NDArray[Any], name: str) -> NDArray[np.bool_]:
+    """Return which rows lack a value because they are older than their column."""
+    return np.asarray((rows[name] < 0) & (name in LATER))
 
-    Returns:
-        its size in bytes.
 
-    Raises:
-        CascadeError: if that is not possible; a journal that was there is as it was.
-    """
-    path = directory / JOURNAL
-    with writing_to(path):
-        replace_file(path, map(encode, rows))
-        return path.stat().st_size
+def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return `TrialRow.contradicts` for each row and another one of the same trial."""
+    unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
+    return np.asarray(np.any(unequal, axis=0))
+
+
+def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
+    rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
+    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~_repeats(rows)])]
+    return kept
+
+
+def _repeats(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
+    return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
+
+
+# --- The file: read once, written anew, or appended to --------------------------------------------------------------
+
+_SYNC_SECONDS = 1.0
+"""Written rows survive a killed process at once, and a power cut after this time."""
 
 
 class _Reader:
@@ -462,6 +474,18 @@ class _Reader:
         for place, pack in _PACK:
             values[place] = pack(values[place])
         return tuple(values)
+
+
+def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
+    """Write a journal that holds these rows and no others, and return its size in bytes.
+
+    Raises:
+        CascadeError: if that is not possible; a journal that was there is as it was.
+    """
+    path = directory / JOURNAL
+    with writing_to(path):
+        replace_file(path, map(encode, rows))
+        return path.stat().st_size
 
 
 class Journal:
@@ -524,26 +548,3 @@ class Journal:
             self.sync()
         finally:
             os.close(self._handle)
-
-
-def _lacks(rows: NDArray[Any], name: str) -> NDArray[np.bool_]:
-    """Return which rows lack a value because they are older than their column."""
-    return np.asarray((rows[name] < 0) & (name in LATER))
-
-
-def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return `TrialRow.contradicts` for each row and another one of the same trial."""
-    unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
-    return np.asarray(np.any(unequal, axis=0))
-
-
-def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
-    rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
-    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~_repeats(rows)])]
-    return kept
-
-
-def _repeats(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
-    return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))

@@ -1,4 +1,4 @@
-"""Statistics over the trials of a cell: intervals, how many trials are enough, the rows of `summary.csv`."""
+"""Statistics over the trials of a cell: intervals, how many trials are enough, the rows of `summary.csv`, doubts."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -140,7 +140,7 @@ def _needed(aims: Enough, rows: Any) -> Iterator[float]:
         yield n * max(1.0, aims.max_errors / errors if errors else math.inf)
 
 
-# --- The rows of `summary.csv`, one for each cell --------------------------------------------------------------------
+# --- The rows of `summary.csv`, one for each cell -------------------------------------------------------------------
 
 _CAPPED = STATUSES.index("capped")
 
@@ -161,6 +161,13 @@ def summarise(trials: Iterable[pd.DataFrame], rule: int | Enough = 0) -> pd.Data
     return TABLES[SUMMARY_CSV].frame(row for table in trials for row in _rows(table, rule))
 
 
+def summarise_stored(
+    cells: Iterable[Mapping[str, Any]], stored: Stored, limits: Mapping[str, int] | None, rule: int | Enough
+) -> pd.DataFrame:
+    """Return the same table from a journal, for the cells of the grid that have rows; `limits` as for `Stored.of`."""
+    return TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, limits, rule))
+
+
 def _rows(trials: pd.DataFrame, rule: int | Enough) -> Iterator[dict[str, Any]]:
     """Yield one row for each cell; computed on arrays, as making a table for each of many cells would be slow."""
     codes, _ = pd.factorize(trials["cell_id"])
@@ -178,17 +185,6 @@ def _rows(trials: pd.DataFrame, rule: int | Enough) -> Iterator[dict[str, Any]]:
         yield {**head, **numbers, **_aim(rule, trials.iloc[order[cell]]), **further}
 
 
-def _aim(rule: int | Enough, rows: Any) -> dict[str, int]:
-    return {} if isinstance(rule, int) else {"aim_missed": int(misses_aim(rule, rows))}
-
-
-def summarise_stored(
-    cells: Iterable[Mapping[str, Any]], stored: Stored, limits: Mapping[str, int] | None, rule: int | Enough
-) -> pd.DataFrame:
-    """Return the same from packed rows, for the cells of the grid that have any; `limits` as for `Stored.of`."""
-    return TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, limits, rule))
-
-
 def _rows_of_stored(
     cells: Iterable[Mapping[str, Any]], stored: Stored, limits: Mapping[str, int] | None, rule: int | Enough
 ) -> Iterator[dict[str, Any]]:
@@ -202,6 +198,10 @@ def _rows_of_stored(
         wrong = (rows["correct"] == 0) & stopped
         numbers = _statistics(steps, observations, stopped, wrong)
         yield {**{name: cell[name] for name in CELL}, **numbers, **_aim(rule, rows), **further}
+
+
+def _aim(rule: int | Enough, rows: Any) -> dict[str, int]:
+    return {} if isinstance(rule, int) else {"aim_missed": int(misses_aim(rule, rows))}
 
 
 def _statistics(
@@ -230,6 +230,9 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
     return {"n_capped": n - stopped, "error_rate": rate, "error_low": low, "error_high": high}
 
 
+# --- Quantiles of the steps of a cell, which no file holds ----------------------------------------------------------
+
+
 def _rank_of(share: float, n: ArrayLike) -> NDArray[np.int64]:
     """Return the rank, from 1, of the value that is this quantile of `n` values."""
     return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
@@ -254,17 +257,17 @@ def quantiles_of(steps: NDArray[np.float64], level: float = 0.95) -> dict[str, f
     return found
 
 
-# --- What a reader of a summary must know --------------------------------------------------------------------------
+def is_limit_of_quantile(cells: pd.DataFrame, level: float) -> "pd.Series[bool]":
+    """Return for which cells a quantile of the steps is a lower limit, since a trial that reached the cap has it."""
+    return cells["n"] - cells["n_capped"] < _rank_of(level, cells["n"])
+
+
+# --- What a reader of a summary must know ---------------------------------------------------------------------------
 
 _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""
 ABOVE_DELTA = " > delta"
 """Behind an error rate whose interval lies above delta."""
-
-
-def is_limit_of_quantile(cells: pd.DataFrame, level: float) -> "pd.Series[bool]":
-    """Return for which cells a quantile of the steps is a lower limit, since a trial that reached the cap has it."""
-    return cells["n"] - cells["n_capped"] < _rank_of(level, cells["n"])
 
 
 def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":

@@ -124,7 +124,7 @@ def holds_rows(directory: Path) -> bool:
     path = directory / TRIALS_CSV
     if not (path.exists() or is_packed(path)):
         return False
-    with reading(path) as file:
+    with reading(path) as file:  # lines up to twice the length of a header: that one, and a row if there is any
         return len(file.readlines(2 * len(",".join(TABLES[TRIALS_CSV].names())))) > 1
 
 
@@ -178,18 +178,6 @@ def trials_table(cells: Iterable[Cell], rows: Sequence[TrialRow]) -> pd.DataFram
     return table
 
 
-def read_rows(path: Path) -> Iterator[TrialRow]:
-    """Yield the rows of `trials.csv`; errors as for `read_trials`."""
-    for table in read_trials(path):
-        there = [name for name in ("cell_id", *OUTCOME, *LATER, "right") if name in table]
-        for values in zip(*(table[name] for name in there), strict=True):
-            yield TrialRow(**dict(zip(there, map(_plain, there, values), strict=True)))
-
-
-def _plain(name: str, value: Any) -> Any:
-    return None if value is pd.NA else COLUMNS[name].type(value)
-
-
 def read_trials(path: Path, chunk: int = _CHUNK) -> Iterator[pd.DataFrame]:
     """Yield `trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
 
@@ -208,6 +196,18 @@ def read_trials(path: Path, chunk: int = _CHUNK) -> Iterator[pd.DataFrame]:
             yield table[~last]
         rest = [table[last]]
     yield from rest
+
+
+def read_rows(path: Path) -> Iterator[TrialRow]:
+    """Yield the rows of `trials.csv`; errors as for `read_trials`."""
+    for table in read_trials(path):
+        there = [name for name in ("cell_id", *OUTCOME, *LATER, "right") if name in table]
+        for values in zip(*(table[name] for name in there), strict=True):
+            yield TrialRow(**dict(zip(there, map(_plain, there, values), strict=True)))
+
+
+def _plain(name: str, value: Any) -> Any:
+    return None if value is pd.NA else COLUMNS[name].type(value)
 
 
 def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
@@ -234,8 +234,8 @@ def _is_right(part: pd.DataFrame) -> bool:
         return False
     outcome = [COLUMNS[name] for name in columns[len(CELL) :]]
     # old versions of pandas ignore the type they are told for numbers beyond 64 bits
-    told = (part[column.name].dtype == _READ["dtype"][column.name] for column in outcome if column.type is int)
-    return all(told) and all(column.right(part).all() for column in outcome)
+    typed = (part[column.name].dtype == _READ["dtype"][column.name] for column in outcome if column.type is int)
+    return all(typed) and all(column.right(part).all() for column in outcome)
 
 
 def _fault(path: Path) -> str | None:

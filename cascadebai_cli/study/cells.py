@@ -1,4 +1,4 @@
-"""The learners of a config with their options, and cells: the points of its grid, each with a hash of its content."""
+"""The learners and the rewards of a config, and cells: the points of its grid, each with a hash of its content."""
 
 import hashlib
 import inspect
@@ -251,8 +251,11 @@ def learner_options(algorithm: str) -> Mapping[str, dict[str, Any]]:
     }
 
 
+# --- `rewards` of a config: a table from which they are read --------------------------------------------------------
+
+
 class Rewards(Entry):
-    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
+    """A table of rewards with one row for each step, which starts again after its last row."""
 
     rows: Annotated[
         int, Field(ge=1, le=10_000_000), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
@@ -271,11 +274,11 @@ class Rewards(Entry):
         return TableShape(self.rows, self.reuse)
 
 
-# --- Cells ----------------------------------------------------------------------------------------------------------
+# --- Cells: the points of the grid ----------------------------------------------------------------------------------
 
 _COUNTABLE = 10**17
 """Largest number of observations of a trial; a stretch may be drawn far beyond it, and has to fit into 64 bits."""
-_OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget", "shuffle")
+_BESIDE_REWARDS = ("algorithm", "options", "code", "feedback", "budget", "shuffle")
 """Keys of the content of a cell that paired rewards do not depend on."""
 _WEIGHTS_DIGITS = 16
 """Number of digits of the hash of weights that manifests hold."""
@@ -286,6 +289,7 @@ class Cell:
     """One point of the grid: instance x learner x L x K x delta x epsilon x budget.
 
     Attributes:
+        study, instance, learner: names.
         L, K, delta, epsilon: as in the paper.
         weights: click probabilities in the order of the config or file, shape `(L,)`.
         items: names of the items, in the same order.
@@ -338,7 +342,7 @@ class Cell:
     @cached_property
     def rewards_id(self) -> str:
         """What the order of the items and their rewards depend on: the run or, if paired, the problem alone."""
-        shared = {key: value for key, value in self._hashed.items() if key not in _OF_THE_LEARNER_ALONE}
+        shared = {key: value for key, value in self._hashed.items() if key not in _BESIDE_REWARDS}
         return _hash(shared) if self.paired else self.path_id
 
     @property

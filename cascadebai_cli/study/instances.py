@@ -377,7 +377,7 @@ class Random(SizedEntry):
 
 
 def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
-    """Return the generator of a kind of weights; its spawn key is two words, that of trials (`running.seeds`) three."""
+    """Return the generator of a kind of weights; its spawn key is two words, and that of a trial is three."""
     sequence = np.random.SeedSequence(seed, spawn_key=(replicate, ("w_star", "w_prime").index(key)))
     return np.random.Generator(np.random.PCG64DXSM(sequence))
 

@@ -1,7 +1,8 @@
 """The axes of a grid, the kinds of figures and what they measure, and the options of `plot` and of `summary`.
 
-A new measure is an entry of `MEASURES`; a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which
-checks on import that each kind has one. Nothing heavy is imported here, as the help of these verbs needs this module.
+A new axis is an entry of `AXES`, with a key in `Study` and a field in `Cell`. A new measure is an entry of `MEASURES`;
+a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which checks on import that each kind has one.
+Nothing heavy is imported here, as the help of these verbs needs this module.
 """
 
 import math
@@ -15,10 +16,50 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import option
 from cascadebai_cli.text import digits, listed, number, percent
 
-# --- The numbers that span a grid: the one list of their names ------------------------------------------------------
+# --- The numbers that span a grid: the one list of them -------------------------------------------------------------
 
-AXES = ("L", "K", "delta", "epsilon")
-"""Numbers that span every grid, the last one varying fastest; the key of each in `Study` has its default."""
+
+@dataclass(frozen=True)
+class GridAxis:
+    """A number that spans every grid, and has a column in every table of cells.
+
+    Attributes:
+        type: type of its values.
+        meaning: what it is.
+        values: which values a file may hold, in words.
+        right: function of its column and the whole table: where such values stand.
+    """
+
+    type: type
+    meaning: str
+    values: str
+    right: Callable[[Any, Any], Any]
+
+
+AXES: Mapping[str, GridAxis] = MappingProxyType(
+    {
+        "L": GridAxis(int, "number of items", "a whole number from 2 on", lambda L, _: L.ge(2)),
+        "K": GridAxis(
+            int,
+            "number of items to find",
+            "a whole number from 1 on and less than L",
+            lambda K, table: K.ge(1) & K.lt(table["L"]),
+        ),
+        "delta": GridAxis(
+            float,
+            "largest probability of a wrong answer that is allowed",
+            "a number between 0 and 1",
+            lambda delta, _: delta.gt(0) & delta.lt(1),
+        ),
+        "epsilon": GridAxis(
+            float,
+            "tolerance: how far below the K-th largest weight is good enough",
+            "a number from 0 on",
+            lambda epsilon, _: epsilon.ge(0) & epsilon.lt(math.inf),
+        ),
+    }
+)
+"""Name -> a number that spans every grid, the last one varying fastest; the key of each in `Study` has its default."""
 ALL_AXES = (*AXES, "budget")
 """All that may, in the same order."""
 GRID = ("instance", "learner", *ALL_AXES)

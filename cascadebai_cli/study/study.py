@@ -44,215 +44,10 @@ from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count
 
-# --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
+# --- A study: the keys of a config and its checks -------------------------------------------------------------------
 
-_MOST_WEIGHTS = 20_000_000
-"""Largest number of weights of all points of one instance, which take 160 MB."""
-_MOST_ITEMS_OF_CELLS = 100_000_000
-"""Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
 _MOST_ROWS = 20_000_000
 """Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
-_Point = Mapping[str, Any]
-"""Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
-
-
-def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
-    """Yield all cells, in the order instance, learner, L, K, delta, epsilon, budget.
-
-    Raises:
-        PydanticCustomError: if a point of the grid is no valid problem, or no cell uses some value; with the key path
-            of the first one.
-    """
-    used: set[KeyPath] = set()
-    for i in range(len(study.instances)):
-        yield from _Part(study, i, folder, used).cells()
-    for path in _said(study):
-        if path not in used:
-            raise mistake(f"no cell uses it, since {_hidden_by(study, path[-1], used)}", *path)
-    for name, what, entries in (("users", "instance", study.instances), ("feedback", "learner", study.learners)):
-        said = getattr(study, name) != Study.model_fields[name].default
-        if said and all(getattr(entry, name) is not None for entry in entries):
-            raise mistake(f"no cell uses it, since each {what} has its own {name}; leave it out", name)
-
-
-def _said(study: "Study") -> Iterator[KeyPath]:
-    """Yield the key paths of all axes in a config and its instances, except those that an instance's `zip` replaces."""
-    replaced = {name for entry in study.instances if entry.zip for name in entry.zip.values}
-    for path, entry in [((), study), *((("instances", i), entry) for i, entry in enumerate(study.instances))]:
-        names = [
-            name for name in ALL_AXES if getattr(entry, name, None) not in (None, Study.model_fields[name].default)
-        ]
-        yield from ((*path, name) for name in names if path or name not in replaced)
-
-
-def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> str:
-    """Return why no cell uses a value of an axis, and the remedy."""
-    if name == "L" and not any(entry.needs_L for entry in study.instances):
-        return "all instances bring their own number of items; leave it out"
-    key, number, *_ = min(path for path in used if len(path) > 2 and path[-1] == name)
-    return f"'{getattr(study, str(key))[number].name}' has its own {name}; write it there, or leave one of them out"
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """Values that vary together: rows with a value for each name, and where the values of each name stand."""
-
-    rows: Sequence[Mapping[str, Any]]
-    at: Mapping[str, KeyPath]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The part of a grid that belongs to one instance, number `i` of the study."""
-
-    study: "Study"
-    i: int
-    folder: Path
-    used: set[KeyPath] = field(default_factory=set)
-    """Key paths of the values that the cells use."""
-    made: dict[tuple[int, int], Items] = field(default_factory=dict)
-    """Items at each `L` and `K` that have been made so far."""
-
-    @property
-    def entry(self) -> AnyInstance:
-        return self.study.instances[self.i]
-
-    def cells(self) -> Iterator[Cell]:
-        parts = [(learner, self._axes(j)) for j, learner in enumerate(self.study.learners)]
-        self._check_number([axes for _, axes in parts])
-        with self._located():
-            items_at = self.entry.family_in(self.folder, self.study.seed)
-        points = [
-            (learner, list(_points(axes)), {name: path for axis in axes for name, path in axis.at.items()})
-            for learner, axes in parts
-        ]
-        for _, mine, at in points:
-            self.used.update(at.values())
-            for L, K in dict.fromkeys((point["L"], point["K"]) for point in mine):
-                if (L, K) not in self.made:
-                    self.made[L, K] = self._items(items_at, L, K, at["K"])
-        items = sum(len(self.made[point["L"], point["K"]].weights) for _, mine, _ in points for point in mine)
-        self._at_most(items, _MOST_ITEMS_OF_CELLS, "items in all its cells together")
-        for L, K, epsilon in dict.fromkeys((p["L"], p["K"], p["epsilon"]) for _, mine, _ in points for p in mine):
-            with self._located():
-                Instance(self.made[L, K].weights, K, epsilon)
-        for learner, mine, _ in points:
-            for point in mine:
-                yield self._cell(learner, point)
-
-    def _axes(self, j: int) -> list[_Axis]:
-        """Return the axes of the grid of learner number `j`."""
-        zipped = self._zipped(j)
-        free = [self._axis(name, j) for name in ALL_AXES if not any(name in axis.at for axis in zipped)]
-        return sorted([*zipped, *free], key=lambda axis: min(map(ALL_AXES.index, axis.at)))
-
-    def _zipped(self, j: int) -> list[_Axis]:
-        """Return the axis of values that `zip` ties together, if any."""
-        own = self.entry.zip
-        pairs, path = (own, self._at("zip")) if own else (self.study.zip, ("zip",))
-        if pairs is None:
-            return []
-        at = {name: (*path, name) for name in pairs.values}
-        if "L" in at and not self.entry.needs_L:
-            raise mistake(f"'{self.entry.name}' brings its own number of items; leave L out", *at["L"])
-        for name in at:
-            self._refuse_beside_zip(name, j)
-        rows = zip(*pairs.values.values(), strict=True)
-        return [_Axis([dict(zip(at, row, strict=True)) for row in rows], at)]
-
-    def _refuse_beside_zip(self, name: str, j: int) -> None:
-        for values, path in self._sources(name, j):
-            overridden = self.entry.zip is not None and path == (name,)
-            # a default of the study was not given by anybody
-            if values not in (None, Study.model_fields[name].default) and not overridden:
-                raise mistake(f"is given here and in zip, for '{self.entry.name}'; leave one of them out", *path)
-
-    def _axis(self, name: str, j: int) -> _Axis:
-        if name == "L" and not self.entry.needs_L:
-            return _Axis([{"L": 0}], {"L": self._at("L")})
-        values, path = next(((values, path) for values, path in self._sources(name, j) if values), (None, ()))
-        if values is None and name == "budget":
-            return _Axis([{"budget": None}], {"budget": ()})
-        if values is None:
-            where = "in the instance or at the top"
-            raise mistake(f"'{self.entry.name}' has no {name}; write {name} {where}", "instances", self.i)
-        return _Axis([{name: value} for value in values], {name: path})
-
-    def _sources(self, name: str, j: int) -> Iterator[tuple[Sequence[Any] | None, KeyPath]]:
-        """Yield the values of an axis with their key paths: of the learner, of the instance, then of the study."""
-        yield getattr(self.study.learners[j], name, None), ("learners", j, name)
-        yield getattr(self.entry, name, None), self._at(name)
-        yield getattr(self.study, name), (name,)
-
-    def _at(self, name: str) -> KeyPath:
-        return ("instances", self.i, name)
-
-    def _check_number(self, parts: Sequence[Sequence[_Axis]]) -> None:
-        self._at_most(sum(prod(len(axis.rows) for axis in axes) for axes in parts), MOST_POINTS, "cells")
-        sizes = dict.fromkeys((point["L"], point["K"]) for axes in parts for point in _points(axes))
-        self._at_most(sum(L for L, _ in sizes), _MOST_WEIGHTS, "weights")
-
-    def _at_most(self, number: int, most: int, what: str) -> None:
-        if number > most:
-            raise mistake(f"'{self.entry.name}' makes {number} {what}; make {most} or fewer", "instances", self.i)
-
-    def _items(self, items_at: ItemsAt, L: int, K: int, at: KeyPath) -> Items:
-        if self.entry.needs_L:
-            self._check_K(K, L, at)
-        with self._located():
-            items = items_at(L, K)
-        self._check_K(K, len(items.weights), at)
-        return items
-
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        """Add the key path of the instance to mistakes in the block."""
-        try:
-            yield
-        except PydanticCustomError as error:
-            raise within(error, "instances", self.i) from None
-        except ConfigError as error:
-            raise mistake(f"'{self.entry.name}': {error}", "instances", self.i) from None
-
-    def _check_K(self, K: int, L: int, at: KeyPath) -> None:
-        if K >= L:
-            raise mistake(f"{K} is not less than L = {L} of '{self.entry.name}'; choose a smaller K or more items", *at)
-
-    def _cell(self, learner: LearnerEntry, point: _Point) -> Cell:
-        study, items = self.study, self.made[point["L"], point["K"]]
-        return Cell(
-            study=study.study,
-            instance=self.entry.name,
-            learner=learner.name,
-            **{**point, "L": len(items.weights)},
-            weights=items.weights,
-            weights_code=self.entry.code,
-            items=items.names,
-            spec=learner.spec,
-            feedback=self._feedback(learner),
-            order=study.order,
-            max_steps=study.max_steps,
-            engine=study.engine,
-            rewards=study.rewards.shape if study.rewards else None,
-            paired=study.paired,
-        )
-
-    def _feedback(self, learner: LearnerEntry) -> Feedback:
-        try:
-            return self.study.feedback_of(learner, self.entry)
-        except ConfigError as error:
-            own = ("learners", self.study.learners.index(learner)) if learner.feedback else ()
-            where = f" on '{self.entry.name}'" if self.entry and self.entry.users else ""
-            raise mistake(f"'{learner.name}'{where}: {error}", *own, "feedback") from None
-
-
-def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
-    for rows in product(*(axis.rows for axis in axes)):
-        yield {name: value for row in rows for name, value in row.items()}
-
-
-# --- A study: the keys of a config, its checks, and its cells -------------------------------------------------------
-
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The learner of a config that names none."""
 
@@ -423,7 +218,7 @@ class Study(Entry):
         return {**data, "plot": {"kind": "error", **plot}} if isinstance(plot, dict) else data
 
     @model_validator(mode="after")
-    def _check_axes(self) -> "Study":
+    def _check_fits(self) -> "Study":
         options = dict.fromkeys(name for entry in self.learners for name in entry.options)
         for i, entry in enumerate(self.instances):
             if entry.fit and entry.fit.x not in (*AXES, *options):
@@ -530,3 +325,208 @@ def _of_learner(study: Study, cell: Cell) -> Iterator[None]:
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None
+
+
+# --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
+
+_MOST_WEIGHTS = 20_000_000
+"""Largest number of weights of all points of one instance, which take 160 MB."""
+_MOST_ITEMS_OF_CELLS = 100_000_000
+"""Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
+_Point = Mapping[str, Any]
+"""Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
+
+
+def _cells_of(study: Study, folder: Path) -> Iterator[Cell]:
+    """Yield all cells, in the order instance, learner, L, K, delta, epsilon, budget.
+
+    Raises:
+        PydanticCustomError: if a point of the grid is no valid problem, or no cell uses some value; with the key path
+            of the first one.
+    """
+    used: set[KeyPath] = set()
+    for i in range(len(study.instances)):
+        yield from _Part(study, i, folder, used).cells()
+    for path in _said(study):
+        if path not in used:
+            raise mistake(f"no cell uses it, since {_hidden_by(study, path[-1], used)}", *path)
+    for name, what, entries in (("users", "instance", study.instances), ("feedback", "learner", study.learners)):
+        said = getattr(study, name) != Study.model_fields[name].default
+        if said and all(getattr(entry, name) is not None for entry in entries):
+            raise mistake(f"no cell uses it, since each {what} has its own {name}; leave it out", name)
+
+
+def _said(study: Study) -> Iterator[KeyPath]:
+    """Yield the key paths of all axes in a config and its instances, except those that an instance's `zip` replaces."""
+    replaced = {name for entry in study.instances if entry.zip for name in entry.zip.values}
+    for path, entry in [((), study), *((("instances", i), entry) for i, entry in enumerate(study.instances))]:
+        names = [
+            name for name in ALL_AXES if getattr(entry, name, None) not in (None, Study.model_fields[name].default)
+        ]
+        yield from ((*path, name) for name in names if path or name not in replaced)
+
+
+def _hidden_by(study: Study, name: str | int, used: Collection[KeyPath]) -> str:
+    """Return why no cell uses a value of an axis, and the remedy."""
+    if name == "L" and not any(entry.needs_L for entry in study.instances):
+        return "all instances bring their own number of items; leave it out"
+    key, number, *_ = min(path for path in used if len(path) > 2 and path[-1] == name)
+    return f"'{getattr(study, str(key))[number].name}' has its own {name}; write it there, or leave one of them out"
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Values that vary together: rows with a value for each name, and where the values of each name stand."""
+
+    rows: Sequence[Mapping[str, Any]]
+    at: Mapping[str, KeyPath]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The part of a grid that belongs to one instance, number `i` of the study."""
+
+    study: Study
+    i: int
+    folder: Path
+    used: set[KeyPath] = field(default_factory=set)
+    """Key paths of the values that the cells use."""
+    made: dict[tuple[int, int], Items] = field(default_factory=dict)
+    """Items at each `L` and `K` that have been made so far."""
+
+    @property
+    def entry(self) -> AnyInstance:
+        return self.study.instances[self.i]
+
+    def cells(self) -> Iterator[Cell]:
+        parts = [(learner, self._axes(j)) for j, learner in enumerate(self.study.learners)]
+        self._check_number([axes for _, axes in parts])
+        with self._located():
+            items_at = self.entry.family_in(self.folder, self.study.seed)
+        points = [
+            (learner, list(_points(axes)), {name: path for axis in axes for name, path in axis.at.items()})
+            for learner, axes in parts
+        ]
+        for _, mine, at in points:
+            self.used.update(at.values())
+            for L, K in dict.fromkeys((point["L"], point["K"]) for point in mine):
+                if (L, K) not in self.made:
+                    self.made[L, K] = self._items(items_at, L, K, at["K"])
+        items = sum(len(self.made[point["L"], point["K"]].weights) for _, mine, _ in points for point in mine)
+        self._at_most(items, _MOST_ITEMS_OF_CELLS, "items in all its cells together")
+        for L, K, epsilon in dict.fromkeys((p["L"], p["K"], p["epsilon"]) for _, mine, _ in points for p in mine):
+            with self._located():
+                Instance(self.made[L, K].weights, K, epsilon)
+        for learner, mine, _ in points:
+            for point in mine:
+                yield self._cell(learner, point)
+
+    def _axes(self, j: int) -> list[_Axis]:
+        """Return the axes of the grid of learner number `j`."""
+        zipped = self._zipped(j)
+        free = [self._axis(name, j) for name in ALL_AXES if not any(name in axis.at for axis in zipped)]
+        return sorted([*zipped, *free], key=lambda axis: min(map(ALL_AXES.index, axis.at)))
+
+    def _zipped(self, j: int) -> list[_Axis]:
+        """Return the axis of values that `zip` ties together, if any."""
+        own = self.entry.zip
+        pairs, path = (own, self._at("zip")) if own else (self.study.zip, ("zip",))
+        if pairs is None:
+            return []
+        at = {name: (*path, name) for name in pairs.values}
+        if "L" in at and not self.entry.needs_L:
+            raise mistake(f"'{self.entry.name}' brings its own number of items; leave L out", *at["L"])
+        for name in at:
+            self._refuse_beside_zip(name, j)
+        rows = zip(*pairs.values.values(), strict=True)
+        return [_Axis([dict(zip(at, row, strict=True)) for row in rows], at)]
+
+    def _refuse_beside_zip(self, name: str, j: int) -> None:
+        for values, path in self._sources(name, j):
+            overridden = self.entry.zip is not None and path == (name,)
+            # a default of the study was not given by anybody
+            if values not in (None, Study.model_fields[name].default) and not overridden:
+                raise mistake(f"is given here and in zip, for '{self.entry.name}'; leave one of them out", *path)
+
+    def _axis(self, name: str, j: int) -> _Axis:
+        if name == "L" and not self.entry.needs_L:
+            return _Axis([{"L": 0}], {"L": self._at("L")})
+        values, path = next(((values, path) for values, path in self._sources(name, j) if values), (None, ()))
+        if values is None and name == "budget":
+            return _Axis([{"budget": None}], {"budget": ()})
+        if values is None:
+            where = "in the instance or at the top"
+            raise mistake(f"'{self.entry.name}' has no {name}; write {name} {where}", "instances", self.i)
+        return _Axis([{name: value} for value in values], {name: path})
+
+    def _sources(self, name: str, j: int) -> Iterator[tuple[Sequence[Any] | None, KeyPath]]:
+        """Yield the values of an axis with their key paths: of the learner, of the instance, then of the study."""
+        yield getattr(self.study.learners[j], name, None), ("learners", j, name)
+        yield getattr(self.entry, name, None), self._at(name)
+        yield getattr(self.study, name), (name,)
+
+    def _at(self, name: str) -> KeyPath:
+        return ("instances", self.i, name)
+
+    def _check_number(self, parts: Sequence[Sequence[_Axis]]) -> None:
+        self._at_most(sum(prod(len(axis.rows) for axis in axes) for axes in parts), MOST_POINTS, "cells")
+        sizes = dict.fromkeys((point["L"], point["K"]) for axes in parts for point in _points(axes))
+        self._at_most(sum(L for L, _ in sizes), _MOST_WEIGHTS, "weights")
+
+    def _at_most(self, number: int, most: int, what: str) -> None:
+        if number > most:
+            raise mistake(f"'{self.entry.name}' makes {number} {what}; make {most} or fewer", "instances", self.i)
+
+    def _items(self, items_at: ItemsAt, L: int, K: int, at: KeyPath) -> Items:
+        if self.entry.needs_L:
+            self._check_K(K, L, at)
+        with self._located():
+            items = items_at(L, K)
+        self._check_K(K, len(items.weights), at)
+        return items
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        """Add the key path of the instance to mistakes in the block."""
+        try:
+            yield
+        except PydanticCustomError as error:
+            raise within(error, "instances", self.i) from None
+        except ConfigError as error:
+            raise mistake(f"'{self.entry.name}': {error}", "instances", self.i) from None
+
+    def _check_K(self, K: int, L: int, at: KeyPath) -> None:
+        if K >= L:
+            raise mistake(f"{K} is not less than L = {L} of '{self.entry.name}'; choose a smaller K or more items", *at)
+
+    def _cell(self, learner: LearnerEntry, point: _Point) -> Cell:
+        study, items = self.study, self.made[point["L"], point["K"]]
+        return Cell(
+            study=study.study,
+            instance=self.entry.name,
+            learner=learner.name,
+            **{**point, "L": len(items.weights)},
+            weights=items.weights,
+            weights_code=self.entry.code,
+            items=items.names,
+            spec=learner.spec,
+            feedback=self._feedback(learner),
+            order=study.order,
+            max_steps=study.max_steps,
+            engine=study.engine,
+            rewards=study.rewards.shape if study.rewards else None,
+            paired=study.paired,
+        )
+
+    def _feedback(self, learner: LearnerEntry) -> Feedback:
+        try:
+            return self.study.feedback_of(learner, self.entry)
+        except ConfigError as error:
+            own = ("learners", self.study.learners.index(learner)) if learner.feedback else ()
+            where = f" on '{self.entry.name}'" if self.entry and self.entry.users else ""
+            raise mistake(f"'{learner.name}'{where}: {error}", *own, "feedback") from None
+
+
+def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
+    for rows in product(*(axis.rows for axis in axes)):
+        yield {name: value for row in rows for name, value in row.items()}

@@ -73,6 +73,8 @@ def _moved(values: FloatArray) -> FloatArray:
 def race(instance: Instance, parting: _Parting, batch: Callable[[int], int], *, observes_all: bool = False) -> float:
     """Return the limit of steps over `ln(1 / delta)` of a race, a mean over all orders of the items.
 
+    It is `nan` where `parting` is.
+
     Args:
         instance: the instance, with `epsilon = 0`.
         parting: of the means of a best item and another one; it falls as they move apart.
@@ -81,6 +83,8 @@ def race(instance: Instance, parting: _Parting, batch: Callable[[int], int], *, 
     """
     w, K = instance.sorted_weights, instance.K
     lasts = np.concatenate([parting(w[:K], w[K]), parting(w[K - 1], w[K:])])
+    if np.isnan(lasts).any():
+        return float("nan")
     order, choices, steps = np.argsort(-lasts, kind="stable"), _Choices(instance.L), 0.0
     ends = lasts[order]
     for item, stage in zip(order, ends - np.append(ends[1:], 0), strict=True):

@@ -1,4 +1,34 @@
-"""How to show lists so that the two laws hardest to tell apart are told apart soonest, with a certified gap."""
+"""How to show lists so that the two laws hardest to tell apart are told apart soonest, with a certified gap.
+
+For `n` looks at an item of each level, `g_ab(n) = min over x of n_a d(w_a, x) + n_b d(w_b, x)` is the evidence that a
+best level `a` has a larger weight than another one, `b`; the minimum is at the pooled mean
+`x = (n_a w_a + n_b w_b) / (n_a + n_b)`. This module maximises `G(n) = min over a, b of g_ab(n)` over
+`n = seen + conv{rates(s)}`.
+
+*Certificate.* For any `x`, `n_a d(w_a, x) + n_b d(w_b, x)` is at least `g_ab(n)`: a *cut*, linear in `n`. So for any
+convex combination `r . n` of cuts, `G(n) <= r . n <= r . seen + max over s of r . rates(s)` for all `n`, and
+`Lists.best` finds this maximum exactly. A mixture of lists has a value, a mixture of cuts an upper bound, however
+they were found: the gap between both is certified.
+
+*Few constraints.* Both minima may change places, `G(n) = min over x of (A(x) + B(x))` with
+`A(x) = min over a of n_a d(w_a, x)`, `B(x) = min over b of n_b d(w_b, x)` and `x` between the largest of the other
+weights and the smallest of the best: beyond these ends one of both is 0 and the other one has grown. At points `x_j`
+this is a linear programme of `C` constraints a point instead of one cut a pair: the largest `t` with numbers `A_j`
+such that `n_a d(w_a, x_j) >= A_j` and `n_b d(w_b, x_j) >= t - A_j`. Multipliers that weigh both sides of each point
+alike, and 1 in all, are a mixture of cuts.
+
+*Search.* First a *drift*, steps of Frank and Wolfe on a softened minimum. Then an interior point method, whose lists
+and points grow as it goes. Each of its rounds
+
+1. takes in the lists that are best against the multipliers, and against some that are shaken at random by as much
+   as they may be wrong, and points at the pooled means of the hardest pairs where the points are too few;
+2. goes back towards the best multipliers so far, as far as it takes not to lose much of what is certified;
+3. makes one step of Newton towards the central path (`_Newton`), on which each list and each constraint has the same
+   product of its share, or multiplier, and its slack.
+
+Vertices of the programme would be worse: their multipliers jump about, and the best lists against them are new ones
+every time.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,38 +38,6 @@ import numpy as np
 
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence, evidence
 from cascadebai_cli.theory.lists import Levels, Lists
-
-# --- How to show lists so that the two laws hardest to tell apart are told apart soonest, with a certified gap ------
-#
-# For `n` looks at an item of each level, `g_ab(n) = min over x of n_a d(w_a, x) + n_b d(w_b, x)` is the evidence that a
-# best level `a` has a larger weight than another one, `b`; the minimum is at the pooled mean
-# `x = (n_a w_a + n_b w_b) / (n_a + n_b)`. This module maximises `G(n) = min over a, b of g_ab(n)` over
-# `n = seen + conv{rates(s)}`.
-#
-# *Certificate.* For any `x`, `n_a d(w_a, x) + n_b d(w_b, x)` is at least `g_ab(n)`: a *cut*, linear in `n`. So for any
-# convex combination `r . n` of cuts, `G(n) <= r . n <= r . seen + max over s of r . rates(s)` for all `n`, and
-# `Lists.best` finds this maximum exactly. A mixture of lists has a value, a mixture of cuts an upper bound, however
-# they were found: the gap between both is certified.
-#
-# *Few constraints.* Both minima may change places, `G(n) = min over x of (A(x) + B(x))` with
-# `A(x) = min over a of n_a d(w_a, x)`, `B(x) = min over b of n_b d(w_b, x)` and `x` between the largest of the other
-# weights and the smallest of the best: beyond these ends one of both is 0 and the other one has grown. At points `x_j`
-# this is a linear programme of `C` constraints a point instead of one cut a pair: the largest `t` with numbers `A_j`
-# such that `n_a d(w_a, x_j) >= A_j` and `n_b d(w_b, x_j) >= t - A_j`. Multipliers that weigh both sides of each point
-# alike, and 1 in all, are a mixture of cuts.
-#
-# *Search.* First a *drift*, steps of Frank and Wolfe on a softened minimum. Then an interior point method, whose lists
-# and points grow as it goes. Each of its rounds
-#
-# 1. takes in the lists that are best against the multipliers, and against some that are shaken at random by as much
-#    as they may be wrong, and points at the pooled means of the hardest pairs where the points are too few;
-# 2. goes back towards the best multipliers so far, as far as it takes not to lose much of what is certified;
-# 3. makes one step of Newton towards the central path (`_Newton`), on which each list and each constraint has the same
-#    product of its share, or multiplier, and its slack.
-#
-# Vertices of the programme would be worse: their multipliers jump about, and the best lists against them are new ones
-# every time.
-
 
 _ROUNDS = 200
 """Steps of Newton at most."""

@@ -313,7 +313,7 @@ def _data(results: StudyResults, kind: str) -> _PageTable:
 def _tables(results: StudyResults) -> Iterator[_PageTable]:
     """Yield the tables of `fit` that readers want; that of the ratios is left out, as it is as long as the data."""
     for table in tables_of(results, files=_CAPTIONS):
-        varying, above = names_of(table.rows, AXES)
+        varying, above = names_of(table.rows, [*AXES])
         known = _published(table.rows)
         caption = _CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
         caption += f" ({above})" if above else ""

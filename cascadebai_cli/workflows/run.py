@@ -47,6 +47,7 @@ __all__ = ["Backend", "Choice", "Given", "check", "run"]
 # --- Running a few cells of a study, without writing anything -------------------------------------------------------
 
 _MOST_CELLS = 8
+"""Largest number of cells that are run, as each is printed by itself."""
 _MOST_NAMED = 200
 """Largest number of items that are named."""
 

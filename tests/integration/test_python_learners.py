@@ -239,3 +239,22 @@ def test_a_name_that_is_taken_or_no_name_is_refused(name: object) -> None:
 def test_the_protocol_tells_a_learner_from_others() -> None:
     assert isinstance(Failing(2, 1, 0.1, 0.0), cb.Learner)
     assert not isinstance(INSTANCE, cb.Learner)
+
+
+def test_a_learner_that_never_stops_by_itself_needs_an_end() -> None:
+    class Forever:
+        endless, finished, recommendation = True, False, ()
+
+        def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
+            self.K = K
+
+        def select(self) -> range:
+            return range(self.K)
+
+        def observe(self, shown: object, outcomes: object) -> None:
+            pass
+
+    instance = cb.Instance([0.9, 0.5, 0.1], K=2)
+    with pytest.raises(ValueError, match="never stops by itself"):
+        cb.simulate(instance, Forever, trials=1)
+    assert list(cb.simulate(instance, Forever, trials=2, max_steps=7)["steps"]) == [7, 7]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
+from cascadebai_cli.learners.cascadebai import CascadeRule
+from cascadebai_cli.learners.protocol import RacingLearner
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, Instance, divergence
 from cascadebai_cli.theory.fluid import race
@@ -55,6 +57,18 @@ def test_kl_bounds_part_where_both_divergences_are_equal():
     assert rule.parting(np.array([1.0]), np.array([0.0])) == pytest.approx(1 / log(2))
     close = rule.parting(np.array([0.5 + 1e-9]), np.array([0.5]))
     assert close == pytest.approx(8 / ((0.5 + 1e-9) - 0.5) ** 2 / 4, rel=1e-6)
+
+
+class Narrower(CascadeRule):
+    def radius(self, T):
+        return super().radius(T) / 2
+
+
+def test_the_limit_of_a_rule_with_another_radius_is_not_known():
+    problem = Instance([0.9, 0.7, 0.3, 0.1], 2)
+    known, unknown = (RacingLearner(rule(4, 2, 0.1)).limit(problem, CASCADING) for rule in (CascadeRule, Narrower))
+    assert known > 0
+    assert np.isnan(unknown)
 
 
 GRADED = Instance([0.9, 0.8, 0.5, 0.4, 0.3, 0.1], 2)

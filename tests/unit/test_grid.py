@@ -246,7 +246,6 @@ def test_set_speaks_of_the_file_before_its_entries_are_spread(load):
     [
         ("kinds.ALL_AXES += ('patience',)", "study.study", "patience", "field of Study"),
         ("del cells.Cell.__annotations__['delta']", "study.study", "delta", "field of Cell"),
-        ("kinds.AXES += ('patience',)", "store.columns", "patience", "record in _CELL"),
     ],
 )
 def test_a_number_of_the_grid_names_the_place_that_lacks_it(changed, module, name, place):
