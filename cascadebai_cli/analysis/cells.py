@@ -328,7 +328,9 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     texts = cells[column].astype(str)
     found = pd.Series(False, index=cells.index)
     for value in values:
-        same = (cells[column] == value) | (texts == str(value))
+        same = texts == str(value)
+        if pd.api.types.is_scalar(value):
+            same |= cells[column] == value
         if not same.any():
             there = list(dict.fromkeys(map(with_quotes, texts)))
             raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:_MOST_NAMED])}")

@@ -300,7 +300,8 @@ def _compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, pla
 def _known(cells: pd.DataFrame, name: str, option: str) -> str:
     column = column_named(name)
     if column not in cells:
-        raise ConfigError(f"{option} {name}: there is no such column; {suggest(name, [*map(str, cells), *MEASURES])}")
+        known = [*map(str, cells), *(word for word in MEASURES if column_named(word) in {*cells, *OF_QUANTILES})]
+        raise ConfigError(f"{option} {name}: there is no such column; {suggest(name, known)}")
     return column
 
 

@@ -117,7 +117,10 @@ class CascadeRule(_Racing, RadiusRule):
     """Algorithm 1 with its own radius, as the paper has it; a subclass may have another decreasing `radius`.
 
     Args:
-        L, K, delta, epsilon, list_length: as for `_Racing`.
+        L, K: numbers of items and of items to find.
+        delta: risk of a wrong answer, in `(0, 1)`.
+        epsilon: tolerance: an item that is worse than the `K`-th best by at most this is good enough.
+        list_length: number of items shown at once; `K` if `None`.
         sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
     """
 
@@ -244,12 +247,12 @@ class CascadeBAI(RacingLearner):
     """Algorithm 1 step by step.
 
     Args:
-        L, K, delta, epsilon: as for `_Racing`.
+        L, K, delta, epsilon, list_length: as for `CascadeRule`.
         sigma: as for `CascadeRule`, with its radius only.
-        order: order of the least observed survivors in the list, a key of `ORDERS`. Only with `T`, the order of
-            Algorithm 1, do counts never differ by more than one; for the other orders nothing is proved.
-        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
-        list_length: as for `_Racing`.
+        order: order of the least observed survivors in the list: `T`, or `mean`, `U`, `L`, each perhaps behind a
+            minus sign. Only with `T`, the order of Algorithm 1, do counts never differ by more than one; for the other
+            orders nothing is proved.
+        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds by the Bernoulli divergence.
 
     Raises:
         ConfigError: if there is no such order or confidence, or the options do not fit together.

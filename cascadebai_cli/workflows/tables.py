@@ -92,7 +92,7 @@ def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = Fals
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
     rows = ordered(cells_with(cells, asked.where or ()), sort)
-    shown = rows["cell_id"]
+    shown, few = list(rows["cell_id"]), few_averaged(rows, asked.average) if asked.average else ""
     if columns or asked.pivot or on_a_page:
         found = compact(rows, columns, asked.pivot, on_a_page=on_a_page)
         rows, printed = found.rows, found.printed
@@ -100,8 +100,8 @@ def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = Fals
         printed = cells_printed(rows)
     if asked.average:
         note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
-        printed = printed.noted("; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
-    results.tell_gaps(watch.warn, list(shown))
+        printed = printed.noted("; ".join(filter(None, [note, few])))
+    results.tell_gaps(watch.warn, shown)
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 

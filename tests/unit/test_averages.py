@@ -1,5 +1,6 @@
 """Means over instances that are alike but for one option."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,18 @@ def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
     assert refusal("plot", none.directory, "--average", "replicate") == (
         "--average 'replicate' is no option of an instance; draws have replicate, and families of your own their keys\n"
     )
+
+
+def test_averages_stand_side_by_side_with_the_remark_that_few_are_in_them(tmp_path: Path) -> None:
+    code, out, _ = call("summary", study(tmp_path).directory, "--average", "replicate", "--pivot", "K")
+    assert code == 0
+    assert "an interval of 3 values of replicate tells little" in out
+    assert re.findall(r"K = \d", out) == ["K = 2", "K = 4"]
+
+
+def test_a_list_is_the_value_of_no_cell(tmp_path: Path) -> None:
+    sentence = refusal("summary", study(tmp_path).directory, "--where", "K=-")
+    assert sentence == "K: [None] is in no cell; use one of 2, 4\n"
 
 
 def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ def test_budgets_stand_side_by_side() -> None:
     ("words", "sentence"),
     [
         (("--columns", "medain"), "--columns medain: there is no such column; did you mean median?"),
+        (("--columns", "difference"), "--columns difference: there is no such column; use one of "),
         (("--pivot", "mean_steps"), "--pivot mean_steps: its values cannot stand side by side; use one of instance, "),
         (("--pivot", "learnr"), "--pivot learnr: its values cannot stand side by side; did you mean learner?"),
         (("--where", "K=20", "--where", "K=30"), "--where K=30: K is named twice; write all its values after one ="),

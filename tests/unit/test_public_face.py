@@ -107,6 +107,7 @@ def test_every_name_explains_itself(name: str) -> None:
     assert text.splitlines()[0].endswith((".", ":"))
     missing = [part for part in parameters(getattr(cb, name)) if f"{part}" not in text]
     assert missing == []
+    assert re.findall(r"`_\w+", text) == []  # names that a user cannot look up
 
 
 def parameters(value: object) -> list[str]:
