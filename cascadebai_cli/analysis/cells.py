@@ -328,9 +328,7 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     texts = cells[column].astype(str)
     found = pd.Series(False, index=cells.index)
     for value in values:
-        same = texts == str(value)
-        if pd.api.types.is_scalar(value):
-            same |= cells[column] == value
+        same = (cells[column] == value) | (texts == str(value))
         if not same.any():
             there = list(dict.fromkeys(map(with_quotes, texts)))
             raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:_MOST_NAMED])}")
@@ -368,7 +366,8 @@ def _condition(text: str) -> tuple[str, list[object]]:
     column, equals, values = text.partition("=")
     if not (column and equals and values):
         raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")
-    return column, [read_value(value) for value in values_of(values)]
+    read = [(value, read_value(value)) for value in values_of(values)]
+    return column, [value if isinstance(found, list | dict) else found for value, found in read]
 
 
 def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -174,7 +174,7 @@ def test_averages_stand_side_by_side_with_the_remark_that_few_are_in_them(tmp_pa
 
 def test_a_list_is_the_value_of_no_cell(tmp_path: Path) -> None:
     sentence = refusal("summary", study(tmp_path).directory, "--where", "K=-")
-    assert sentence == "K: [None] is in no cell; use one of 2, 4\n"
+    assert sentence == "K: - is in no cell; use one of 2, 4\n"
 
 
 def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:
