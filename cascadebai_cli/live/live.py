@@ -15,7 +15,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
+from cascadebai_cli.learners.posterior import DRAWS, Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
 from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
@@ -344,7 +344,7 @@ class Live:
             if out:
                 more = np.rint(looks).astype(np.int64)
                 learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
-            made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100)))]
+            made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100), DRAWS))]
             looks += _expected_looks(np.array(made), ends)
             lists += [mixed.permutation(one).tolist() for one in made] if reads_all else made
         return lists
