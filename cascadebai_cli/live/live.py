@@ -157,12 +157,12 @@ class Live:
         log: Any = None,
         reads: Literal["click", "page"] = "click",
     ) -> None:
-        known = None if log is None else counts_of(log)
-        names = list(known) if items is None and known is not None else items
+        known = {} if log is None else counts_of(log)
         chosen = {"stopping": stopping, "prior": prior, "reads": reads}
+        names = list(known) or None if items is None else items
         terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
         self._go_on(State(None if path is None else _directory(path), terms))
-        self.notes = () if known is None else _differences(terms.items, known)
+        self.notes = _differences(terms.items, known) if known else ()
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
 
@@ -203,10 +203,10 @@ class Live:
     @contextmanager
     def asking(self, n: int) -> Iterator[list[Page]]:
         """Let a block have the next pages, as `ask`; they are given out only if the block ends well."""
-        check_whole("n", n, 1, _MOST_PAGES)
+        n = check_whole("n", n, 1, _MOST_PAGES)
         with self._state.changing():
             asked, _ = self._state.numbers()
-            lists = self._next(*self._state.counts(), self._state.untold(), int(n), seed=asked)
+            lists = self._next(*self._state.counts(), self._state.untold(), n, seed=asked)
             self._state.add(asked + 1, lists)
             yield [Page(number, self._names(shown)) for number, shown in enumerate(lists, asked + 1)]
 

@@ -44,20 +44,19 @@ _TABLES = (
     "CREATE TABLE looks (item INTEGER, place INTEGER, block INTEGER, T INTEGER NOT NULL, S INTEGER NOT NULL, "
     "PRIMARY KEY (item, place, block)) WITHOUT ROWID",
 )
-_UPGRADES = {
-    2: (
-        "ALTER TABLE pages ADD COLUMN told INTEGER",
-        "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
-        "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
-        "CREATE UNIQUE INDEX told ON pages (told)",
-        "DROP INDEX untold",
-    ),
-    3: (  # a prior was a single law
-        "UPDATE meta SET value = json_set(value, '$.prior', "
-        "json_array(json_array(0.0, json_extract(value, '$.prior')))) WHERE key = 'terms'",
-    ),
-}
-"""What brings a file of a format to the next one when it is opened."""
+_BEFORE = 2
+"""The format of version 1.1.0."""
+_UPGRADE = (
+    "ALTER TABLE pages ADD COLUMN told INTEGER",
+    "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
+    "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
+    "CREATE UNIQUE INDEX told ON pages (told)",
+    "DROP INDEX untold",
+    "UPDATE meta SET value = json_set(value, '$.prior', json_array(json_array(0.0, json_extract(value, '$.prior')))) "
+    "WHERE key = 'terms'",  # a prior was a single law
+    f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'",
+)
+"""What brings a file of this format to the one of now when it is opened."""
 
 
 @dataclass(frozen=True)
@@ -168,34 +167,26 @@ class State:
                     "take a copy of it; if not, its start was interrupted; start it again"
                 )
             version = self._meta("version")
-        if version not in (*_UPGRADES, _VERSION):
+        if version not in (_BEFORE, _VERSION):
             raise ConfigError(
                 f"{self.name} was written by another version of this program (format {version}, this one reads "
                 f"{_VERSION}); take that version, or start a new test"
             )
-        if version != _VERSION:
-            self._upgrade()
+        if version == _BEFORE:
+            with self.changing():  # another process may have done this by now
+                for change in _UPGRADE if self._meta("version") == _BEFORE else ():
+                    self._db.execute(change)
         with self.reading():
             held = {name: _as_tuple(value) for name, value in self._meta("terms").items()}
         return Terms(**{**held, "items": tuple(map(plain, held["items"]))})
 
-    def _upgrade(self) -> None:
-        with self.changing():
-            for version in range(self._meta("version"), _VERSION):
-                for change in _UPGRADES[version]:
-                    self._db.execute(change)
-            self._db.execute(f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'")
-
-    def changing(self) -> AbstractContextManager[None]:
-        """Make a block one transaction: all of it is on disk at its end, or nothing."""
-        return self._transaction("IMMEDIATE")
-
     def reading(self) -> AbstractContextManager[None]:
         """Let a block see one moment, whatever other processes write."""
-        return self._transaction("DEFERRED")
+        return self.changing("DEFERRED")
 
     @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
+    def changing(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        """Make a block one transaction: all of it is on disk at its end, or nothing."""
         with self._lock, self._in_words():
             self._db.execute(f"BEGIN {kind}")
             try:
@@ -270,13 +261,10 @@ class State:
         change = "UPDATE pages SET clicks = ?, told = (SELECT COALESCE(MAX(told), 0) + 1 FROM pages) WHERE id = ?"
         self._db.execute(change, (json.dumps(clicks), number))
         looks = [(item, place, number // _BLOCK, int(place in clicks)) for place, item in enumerate(seen)]
+        more = "UPDATE SET T = T + 1, S = S + excluded.S"
+        self._db.executemany(f"INSERT INTO looks VALUES (?, ?, ?, 1, ?) ON CONFLICT DO {more}", looks)
         self._db.executemany(
-            "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
-            "ON CONFLICT (item, place, block) DO UPDATE SET T = T + 1, S = S + excluded.S",
-            looks,
-        )
-        self._db.executemany(
-            "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
+            f"INSERT INTO counts VALUES (?, 1, ?) ON CONFLICT DO {more}", [(item, click) for item, *_, click in looks]
         )
 
     def stop(self) -> tuple[int, list[int]] | None:
@@ -397,29 +385,31 @@ def _refuse_positions(name: str, cells: pd.DataFrame) -> None:
 
 
 def checked_terms(
-    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts | None, **chosen: Any
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts, **chosen: Any
 ) -> Terms:
-    """Return the terms of a test; `chosen` are those of which there are a few to choose from.
+    """Return the terms of a test, given the counts of its log, if there is one.
+
+    `chosen` are those of which there are a few to choose from.
 
     Raises:
         ConfigError: naming the first value that is not usable.
     """
     names = _checked_names(items)
-    size = K if page_size is None else page_size
-    check_whole("K", K, 1, len(names) - 1)
-    check_whole("page_size", size, 1, len(names))
-    check_whole("seed", seed, 0, 2**63 - 1)
-    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
-    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    checked: dict[str, Any] = {
+        "K": check_whole("K", K, 1, len(names) - 1),
+        "page_size": check_whole("page_size", K if page_size is None else page_size, 1, len(names)),
+        "seed": check_whole("seed", seed, 0, 2**63 - 1),
+        "delta": _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1),
+        "epsilon": _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1),
+    }
     for what, value in chosen.items():
         if value not in _CHOICES[what]:
             raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
-    prior = _prior_of(chosen["prior"], chosen["stopping"], names, known)
-    looks, clicks = zip(*((known or {}).get(name, (0, 0)) for name in names), strict=True)
-    if known is not None and not any(looks):
+    checked |= {**chosen, "prior": _prior_of(chosen["prior"], chosen["stopping"], names, known), "tag": _new_tag()}
+    looks, clicks = zip(*(known.get(name, (0, 0)) for name in names), strict=True)
+    if known and not any(looks):
         raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
-    chosen |= {"K": int(K), "delta": float(delta), "epsilon": float(epsilon), "page_size": int(size), "seed": int(seed)}
-    return Terms(tuple(names), start=(looks, clicks), tag=_new_tag(), **{**chosen, "prior": prior})
+    return Terms(tuple(names), start=(looks, clicks), **checked)
 
 
 def _checked_names(items: Any) -> list[str]:
@@ -440,12 +430,12 @@ def _checked_names(items: Any) -> list[str]:
     return names
 
 
-def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts | None) -> Laws:
+def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts) -> Laws:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
     if prior != "log":
         return PRIORS[prior]
-    if known is None:
+    if not known:
         raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
     if not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
@@ -460,12 +450,14 @@ def _new_tag() -> str:
     return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Refuse a value that is no whole number in a range."""
+def check_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a value that is a whole number in a range; any other is refused."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise ConfigError(f"{name} is {quoted(value)}, but must be a whole number from {least} to {count(most)}")
+    return int(value)
 
 
-def _check_number(name: str, value: Any, rule: str, fits: Any) -> None:
+def _check_number(name: str, value: Any, rule: str, fits: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(value):
         raise ConfigError(f"{name} is {quoted(value)}, but must be a number {rule}")
+    return float(value)
