@@ -5,11 +5,10 @@ import json
 import os
 import re
 import sqlite3
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -185,7 +184,7 @@ def take(
             yield said
 
     try:
-        return live.tell_many(pages()), len(told)
+        return live.tell_many(pages()), len({said.page for _, said in told})
     except ConfigError as error:
         if isinstance(error.__cause__, sqlite3.Error):  # no line is to blame for a full disk
             raise
@@ -199,7 +198,7 @@ _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "click
 def _told_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> list[tuple[int, Told]]:
-    """Return what the file says of each page, and its first line there."""
+    """Return what the file says of each page, and its first line there; of each row if each row is a page."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     sheet = _whole_sheet(file, name, separator)
@@ -216,23 +215,21 @@ def _told_in(
         rows = _row_an_item(rows, name, of_items, has_zeros)
     each_is_a_page = is_wide or "clicked" not in rows
     clicked = _marks(rows, name) if "clicked" in rows else _one_row_each(rows, name, terms.page_size)
-    clicks: dict[int, dict[int, list[Any]]] = {}  # page -> line -> what was clicked there
-    skips: dict[int, list[Any]] = {}
+    begins: dict[int, tuple[int, int]] = {}  # of each page, or of each row that is one: its first line and its number
+    clicks, skips = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
     for line, page, one, click in _read(rows, name, terms, clicked):
-        clicks.setdefault(page, {}).setdefault(line, []).extend([one] if click else [])
-        if one is not None and not click:
-            skips.setdefault(page, []).append(one)
-    if not clicks:
+        part = line if each_is_a_page else page
+        begins.setdefault(part, (line, page))
+        if one is not None:
+            (clicks if click else skips)[part].append(one)
+    if not begins:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
-    for page, of_lines in clicks.items() if each_is_a_page else ():
-        first, *others = of_lines
-        for line in (line for line in others if of_lines[line] != of_lines[first]):
-            _refuse(name, line, f"page {page} is there twice, with other clicks on line {first}")
+    first = {page: part for part, (_, page) in reversed(begins.items())}
+    for part, (line, page) in begins.items():
+        if clicks[part] != clicks[first[page]]:
+            _refuse(name, line, f"page {page} is there twice, with other clicks on line {first[page]}")
     unsaid: list[Any] | None = [] if is_wide and not has_zeros else None
-    return [
-        (min(of_lines), Told(page, list(chain(*of_lines.values())), skips.get(page, unsaid), is_wide))
-        for page, of_lines in clicks.items()
-    ]
+    return [(line, Told(page, clicks[part], skips.get(part, unsaid), is_wide)) for part, (line, page) in begins.items()]
 
 
 def _refuse(name: str, line: object, sentence: str) -> NoReturn:
@@ -319,16 +316,21 @@ def _read(
     columns = (rows[column] if column in rows else [""] * len(rows) for column in ("page", "item", "position"))
     for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
         try:
-            number = terms.page_called(page)
+            number, one = terms.page_called(page), _item_or_place(item, position)
+            if click and one is None:
+                raise ConfigError("the click has neither an item nor a position")
         except ConfigError as error:
             _refuse(name, line, str(error))
-        whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", position)  # tables with gaps are often written with 1.0 for 1
-        if position and not whole:
-            _refuse(name, line, f"position {position!r} is no whole number")
-        if click and not item and not whole:
-            _refuse(name, line, "the click has neither an item nor a position")
-        at = int(whole[1]) if whole else None
-        yield line, number, (item or None) if at is None else (item, at) if item else at, click
+        yield line, number, one, click
+
+
+def _item_or_place(item: str, position: str) -> Any:
+    if not position:
+        return item or None
+    if not re.fullmatch(r"[0-9]{1,18}(\.0*)?", position):  # tables with gaps are often written with 1.0 for 1
+        raise ConfigError(f"position {position!r} is no whole number")
+    place = int(position.partition(".")[0])
+    return (item, place) if item else place
 
 
 # --- status ---------------------------------------------------------------------------------------------------------
@@ -446,13 +448,12 @@ def _rates_of(items: Sequence[str], file: Path) -> dict[str, float]:
 
 def _users_of(text: str) -> Users:
     kind, equals, number = text.partition("=")
-    if kind not in USERS:
-        raise ConfigError(f"--users {quoted(text)}: {suggest(kind, USERS)}")
-    if equals and not list(record_options(USERS[kind])):
-        raise ConfigError(f"--users {quoted(text)}: {kind} takes no number; write {kind}")
     try:
+        if kind not in USERS:
+            raise ConfigError(suggest(kind, USERS))
+        if equals and not list(record_options(USERS[kind])):
+            raise ConfigError(f"{kind} takes no number; write {kind}")
         return USERS[kind](*([float(number)] if equals else []))
-    except ConfigError as error:
-        raise ConfigError(f"--users {quoted(text)}: {error}") from None
-    except ValueError:
-        raise ConfigError(f"--users {quoted(text)}: {number!r} is no number; write one such as {kind}=0.7") from None
+    except ValueError as error:
+        no_number = f"{number!r} is no number; write one such as {kind}=0.7"
+        raise ConfigError(f"--users {quoted(text)}: {error if isinstance(error, ConfigError) else no_number}") from None

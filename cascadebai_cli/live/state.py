@@ -225,10 +225,7 @@ class State:
 
     def numbers(self) -> tuple[int, int]:
         """Return how many pages were asked for, and how many were told."""
-        ((asked, told),) = self._db.execute(
-            "SELECT COALESCE((SELECT MAX(id) FROM pages), 0), COALESCE((SELECT MAX(told) FROM pages), 0)"
-        )
-        return asked, told
+        return self._one("SELECT MAX(id) FROM pages")[0] or 0, self._one("SELECT MAX(told) FROM pages")[0] or 0
 
     def untold(self) -> IntArray:
         """Return the items of the pages that were not told, shape `(n, page_size)`."""
@@ -249,7 +246,7 @@ class State:
             ConfigError: if there is no such page.
         """
         held = -1 if abs(number) >= 2**63 else number  # SQLite has no such numbers
-        row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (held,)).fetchone()
+        row = self._one("SELECT items, clicks FROM pages WHERE id = ?", held)
         if row is None:
             asked = self.numbers()[0]
             given = f"has pages 1 to {asked:,}" if asked else "has no pages yet"
@@ -295,14 +292,17 @@ class State:
 
     def pages_with_several_clicks(self) -> int:
         """Return how many pages have two clicks or more."""
-        (found,) = self._db.execute("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'").fetchone()
-        return int(found)
+        return int(self._one("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'")[0])
+
+    def _one(self, query: str, *values: Any) -> Any:
+        """Return the first row that a query finds; `None` if there is none."""
+        return self._db.execute(query, values).fetchone()
 
     def _is_begun(self) -> bool:
-        return bool(self._db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+        return self._one("SELECT 1 FROM sqlite_master WHERE name = 'meta'") is not None
 
     def _meta(self, key: str) -> Any:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        row = self._one("SELECT value FROM meta WHERE key = ?", key)
         if row is None:
             raise CascadeError(f"{self.name}: its {_FILE} lacks {key}; take a copy of it that is whole")
         return json.loads(row[0])
