@@ -195,6 +195,12 @@ _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "click
 """Columns, and what they are called in a file if nothing else is said."""
 
 
+_SECOND = (
+    "has a second row with another item or position, and no column clicked says which rows are clicks; name this "
+    "column with --clicks, add one of 0 and 1, or keep one row for each page"
+)
+
+
 def _told_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> list[tuple[int, Told]]:
@@ -213,12 +219,11 @@ def _told_in(
     has_zeros = is_wide and any((marks_of(rows[column]) == 0).any() for column in of_items)
     if is_wide:
         rows = _row_an_item(rows, name, of_items, has_zeros)
-    each_is_a_page = is_wide or "clicked" not in rows
-    clicked = _marks(rows, name) if "clicked" in rows else _one_row_each(rows, name, terms.page_size)
+    marked = "clicked" in rows
     begins: dict[int, tuple[int, int]] = {}  # of each page, or of each row that is one: its first line and its number
     clicks, skips = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
-    for line, page, one, click in _read(rows, name, terms, clicked):
-        part = line if each_is_a_page else page
+    for line, page, one, click in _read(rows, name, terms):
+        part = line if is_wide or not marked else page
         begins.setdefault(part, (line, page))
         if one is not None:
             (clicks if click else skips)[part].append(one)
@@ -226,8 +231,15 @@ def _told_in(
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
     first = {page: part for part, (_, page) in reversed(begins.items())}
     for part, (line, page) in begins.items():
-        if clicks[part] != clicks[first[page]]:
-            _refuse(name, line, f"page {page} is there twice, with other clicks on line {first[page]}")
+        now, before = clicks[part], clicks[first[page]]
+        if now != before:
+            twice = f"is there twice, with other clicks on line {first[page]}"
+            _refuse(name, line, f"page {page} {_SECOND if now and before and not marked else twice}")
+    if not marked and terms.page_size == 1 and {"item", "position"} <= set(rows) and all(clicks.values()):
+        raise ConfigError(
+            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
+            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
+        )
     unsaid: list[Any] | None = [] if is_wide and not has_zeros else None
     return [(line, Told(page, clicks[part], skips.get(part, unsaid), is_wide)) for part, (line, page) in begins.items()]
 
@@ -288,35 +300,14 @@ def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
     return marks == 1
 
 
-def _one_row_each(rows: pd.DataFrame, name: str, page_size: int) -> "pd.Series[bool]":
-    """Return which rows have a click, where each row is to be a page.
-
-    Raises:
-        ConfigError: if they may be items that were shown, of which nothing says whether they were clicked.
-    """
-    named = [column for column in ("item", "position") if column in rows]
-    clicked = (rows[named] != "").any(axis=1)
-    different = rows[clicked].drop_duplicates(["page", *named])
-    for line in different.index[different["page"].duplicated()]:
-        sentence = f"page {rows['page'][line]} has a second row with another item or position, and no column clicked"
-        remedy = "name this column with --clicks, add one of 0 and 1, or keep one row for each page"
-        _refuse(name, line, f"{sentence} says which rows are clicks; {remedy}")
-    if len(named) == 2 and page_size == 1 and len(rows) and clicked.all():
-        raise ConfigError(
-            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
-            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
-        )
-    return clicked
-
-
-def _read(
-    rows: pd.DataFrame, name: str, terms: Terms, clicked: "pd.Series[bool]"
-) -> Iterator[tuple[int, int, Any, bool]]:
+def _read(rows: pd.DataFrame, name: str, terms: Terms) -> Iterator[tuple[int, int, Any, bool]]:
     """Yield line, page, item or position (a pair of both, or `None` for neither), and whether this was clicked."""
     columns = (rows[column] if column in rows else [""] * len(rows) for column in ("page", "item", "position"))
-    for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
+    marks = _marks(rows, name) if "clicked" in rows else [None] * len(rows)
+    for line, page, item, position, mark in zip(rows.index.tolist(), *columns, marks, strict=True):
         try:
             number, one = terms.page_called(page), _item_or_place(item, position)
+            click = one is not None if mark is None else mark
             if click and one is None:
                 raise ConfigError("the click has neither an item nor a position")
         except ConfigError as error:

@@ -366,12 +366,11 @@ class Live:
         Raises:
             ConfigError: if it does not fit the page, or what was told before.
         """
-        page = told.page
-        page = self.terms.page_called(page) if isinstance(page, str) and "-" in page else page
+        named = isinstance(told.page, str) and "-" in told.page
+        page = self.terms.page_called(told.page) if named else told.page
         if isinstance(page, bool) or not isinstance(page, int | np.integer):
             raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
-        page = int(page)
-        items, known = self._state.page(page)
+        items, known = self._state.page(page := int(page))
         shown = self._names(items)
         skipped = [one for one in told.skipped or () if one in shown or not told.of_all]
         clicks, skips = (_places(page, shown, said) for said in (told.clicked, skipped))
@@ -385,14 +384,12 @@ class Live:
                 "of this page; give each item of the page a row, or a column"
             )
         if known is None:
-            seen = items[: len(looked)]
-            self._state.tell(page, clicks, seen)
-            return seen, outcomes[: len(seen)].astype(int).tolist()
+            self._state.tell(page, clicks, items[: len(looked)])
+            return items[: len(looked)], outcomes[looked].astype(int).tolist()
         if known != clicks:
-            raise ConfigError(
-                f"page {page} was told before with {_clicks_in_words(known)}, and now with {_clicks_in_words(clicks)}; "
-                "the first is kept, so leave this page out"
-            )
+            first, now = map(_clicks_in_words, (known, clicks))
+            sentence = f"page {page} was told before with {first}, and now with {now}"
+            raise ConfigError(f"{sentence}; the first is kept, so leave this page out")
         return None
 
     def _items(self, T: IntArray, S: IntArray) -> tuple[ItemStatus, ...]:
