@@ -10,20 +10,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import (
-    Ending,
-    HasEnough,
-    Job,
-    Paused,
-    RowState,
-    Run,
-    Runs,
-    never,
-    objects,
-    run_in_blocks,
-)
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, RowState, Run, Runs, never, run_in_blocks
 from cascadebai_cli.learners.posterior import DRAWS, Posterior, PosteriorRule
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
@@ -35,8 +23,6 @@ _WINDOW = 64
 """Outcomes of an item that are read at once."""
 _DRAWN = 2**10
 """Items for which draws are made at once, so that these fit into the cache."""
-_STRIDE = 16
-"""Number of steps between two questions whether it is enough."""
 
 
 _ALIKE = ("T", "S", "known_T", "known_S", "steps", "next_look", "lists", "next_draw", "apart", "doubtful")
@@ -45,30 +31,21 @@ _ALIKE = ("T", "S", "known_T", "known_S", "steps", "next_look", "lists", "next_d
 
 def run_posterior(jobs: Sequence[Job[Posterior]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
-    return run_in_blocks(
-        jobs,
-        lambda job: (job.learner.rule.L, *astuple(job.learner.rule)),
-        _ROWS,
-        _ENTRIES,
-        lambda part: _block_of(part).run(enough),
-        enough,
-    )
+
+    def kind(job: Job[Posterior]) -> tuple[int, *tuple[object, ...]]:
+        return job.learner.rule.L, *astuple(job.learner.rule)
+
+    return run_in_blocks(jobs, kind, _ROWS, _ENTRIES, lambda part: _block_of(part).run(enough), enough)
 
 
 def _block_of(jobs: Sequence[Job[Posterior]]) -> "_Block":
     rule, n = jobs[0].learner.rule, len(jobs)
-    block = _Block(
-        jobs,
-        rule,
-        np.arange(n),
-        np.array([job.cap for job in jobs]),
-        objects([job.stack for job in jobs]),
-        np.array([job.feedback.ends_at_click for job in jobs]),
-        np.zeros((n, rule.L), np.int64),
-        np.empty((n, rule.L, _WINDOW), bool),
-        **{name: np.array([getattr(job.learner, name) for job in jobs]) for name in _ALIKE},
-    )
-    block.read(np.arange(block.first.size))
+    cap = np.array([job.cap for job in jobs])
+    cascading = np.array([job.feedback.ends_at_click for job in jobs])
+    alike = {name: np.array([getattr(job.learner, name) for job in jobs]) for name in _ALIKE}
+    first, window = np.zeros((n, rule.L), np.int64), np.empty((n, rule.L, _WINDOW), bool)
+    block = _Block(jobs, rule, np.arange(n), cap, cascading, first, window, **alike)
+    block.read(np.arange(n * rule.L))
     return block
 
 
@@ -77,10 +54,8 @@ class _Block(RowState):
     """Rows that advance together; what is not listed here is as in the learner, with a first axis for the rows.
 
     Attributes:
-        job: place of the row in the jobs, shape `(rows,)`, as for the following.
-        cap: most steps.
-        stack: source of outcomes.
-        cascading: whether a click ends the step.
+        job: place of the row in the jobs, shape `(rows,)`, as `cap`, the most steps, and `cascading`, whether a click
+            ends the step.
         first: number of the first outcome of each window, shape `(rows, L)`.
         window: outcomes, shape `(rows, L, _WINDOW)`.
     """
@@ -89,7 +64,6 @@ class _Block(RowState):
     rule: PosteriorRule
     job: IntArray
     cap: IntArray
-    stack: NDArray[Any]
     cascading: BoolArray
     first: IntArray
     window: BoolArray
@@ -107,13 +81,12 @@ class _Block(RowState):
     def run(self, enough: HasEnough) -> Runs:
         """Run all rows to their end, or until `enough` says so; yield the runs that have ended."""
         while True:
-            for _ in range(_STRIDE):
-                yield from self._look_at(np.flatnonzero(self.steps >= self.next_look))
-                yield from self._end(np.flatnonzero(self.steps >= self.cap), "capped")
-                if not len(self.job):
-                    return
-                self._renew(np.flatnonzero(self.lists >= self.next_draw))
-                self._step()
+            yield from self._look_at(np.flatnonzero(self.steps >= self.next_look))
+            yield from self._end(np.flatnonzero(self.steps >= self.cap), "capped")
+            if not len(self.job):
+                return
+            self._renew(np.flatnonzero(self.lists >= self.next_draw))
+            self._step()
             if enough():
                 yield from ((int(self.job[row]), Paused(self._learner(row).steps)) for row in range(len(self.job)))
                 return
@@ -141,9 +114,7 @@ class _Block(RowState):
         self.S.ravel()[place] += outcomes[seen]
         self.steps += 1
         self.lists += 1
-        read = self.T.take(place) - self.first.take(place)
-        if np.count_nonzero(read == _WINDOW):
-            self.read(place[read == _WINDOW])
+        self.read(place[self.T.take(place) - self.first.take(place) == _WINDOW])
 
     def read(self, places: IntArray) -> None:
         """Read the next outcomes of places, `row * L + item`."""
@@ -152,7 +123,7 @@ class _Block(RowState):
         windows = self.window.reshape(-1, _WINDOW)
         rows, items = np.divmod(places, self.rule.L)
         for place, row, item, count in zip(places.tolist(), rows.tolist(), items.tolist(), T.tolist(), strict=True):
-            windows[place] = self.stack[row].peek(item, count, _WINDOW)
+            windows[place] = self.jobs[self.job[row]].stack.peek(item, count, _WINDOW)
 
     def _look_at(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
         self.next_look[rows] = self.steps[rows] + self.rule.pause(self.steps[rows])
@@ -172,9 +143,9 @@ class _Block(RowState):
 
     def _learner(self, row: int) -> Posterior:
         """Return the learner of a row, which stands where the row does."""
-        learner: Posterior = self.jobs[self.job[row]].learner
+        job: Job[Posterior] = self.jobs[self.job[row]]
         for name in _ALIKE:
             value = getattr(self, name)[row]
-            setattr(learner, name, value.copy() if value.ndim else int(value))
-        self.stack[row].forget()
-        return learner
+            setattr(job.learner, name, value.copy() if value.ndim else int(value))
+        job.stack.forget()
+        return job.learner

@@ -30,7 +30,6 @@ from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
-_Prior = Literal["uniform", "jeffreys"]
 BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
 Laws = tuple[tuple[float, BetaMixture], ...]
@@ -271,22 +270,20 @@ class PosteriorRule:
 
     def inside(self, mean: FloatArray) -> BoolArray:
         """Return the mask of the answer."""
-        mask = np.zeros(mean.shape, bool)
-        np.put_along_axis(mask, by_mean(mean)[..., : self.K], True, axis=-1)
-        return mask
+        return np.asarray(np.argsort(by_mean(mean), axis=-1) < self.K)  # the rank of each item
 
     def chance_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> float:
         """Return the posterior probability that an answer is wrong, by default that of the largest means."""
-        return sum(self._shares_of_error(T, S, self.inside(self.mean(T, S)) if answer is None else answer))
+        return sum(self._shares_of_error(T, S, answer))
 
     def is_sure(self, T: IntArray, S: IntArray) -> bool:
         """Return whether the answer is wrong with at most the risk, as soon as laws enough are asked to say so."""
-        shares = self._shares_of_error(T, S, self.inside(self.mean(T, S)))
-        return not any(known > self.delta for known in itertools.accumulate(shares))
+        return not any(known > self.delta for known in itertools.accumulate(self._shares_of_error(T, S)))
 
-    def _shares_of_error(self, T: IntArray, S: IntArray, inside: BoolArray) -> Iterator[float]:
+    def _shares_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> Iterator[float]:
         """Yield the probability that a law is the true one and an answer is wrong, by laws from the likeliest on."""
         of_law, chances, a, b = self.laws(T, S)
+        inside = self.inside(self.mean(T, S)) if answer is None else answer
         for law in np.argsort(-of_law, kind="stable").tolist():
             if of_law[law] > _RARE:
                 part = self._law == law
@@ -372,10 +369,8 @@ def _counts_of(known: Sequence[Sequence[int]], L: int) -> tuple[IntArray, IntArr
         raise ConfigError(f"known has {len(known)} pairs, but there are {L} items; give [looks, clicks] for each")
     for place, pair in enumerate(known, 1):
         if len(pair) != 2 or any(type(number) is not int for number in pair) or not 0 <= pair[1] <= pair[0]:
-            raise ConfigError(
-                f"known: pair {place} is {list(pair)!r}, but must be [looks, clicks], two whole numbers of which "
-                "clicks is from 0 to looks"
-            )
+            needed = "[looks, clicks], two whole numbers of which clicks is from 0 to looks"
+            raise ConfigError(f"known: pair {place} is {list(pair)!r}, but must be {needed}")
     looks, clicks = np.array(known, np.int64).T
     return looks, clicks
 
@@ -408,7 +403,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: _Prior | Laws = "uniform",
+        prior: Literal["uniform", "jeffreys"] | Laws = "uniform",
         list_length: int | None = None,
         known: list[list[int]] | None = None,
         *,
@@ -453,8 +448,7 @@ class Posterior:
         """
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
-            may_be = bool(self.rule.may_be_over(*self._all))  # exact chances take longer
-            self.over = may_be and self.rule.is_sure(*self._all)
+            self.over = bool(self.rule.may_be_over(*self._all)) and self.rule.is_sure(*self._all)  # the latter is slow
         return self.over
 
     @property

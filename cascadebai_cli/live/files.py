@@ -30,33 +30,24 @@ from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted,
 
 
 def start(directory: Path, items: str | None, log: Path | None, columns: str | None, **terms: Any) -> Live:
-    """Make a new test; `terms` are further arguments of `Live`.
+    """Make a new test in a new directory; `terms` are further arguments of `Live`.
 
-    Args:
-        directory: a new directory.
-        items: a file with a name on each line, below a line `item` if there is one (a first line such as
-            `# names.txt` is left out); `items.csv` of a plan; or names with commas between them; `None` takes those of
-            the log.
-        log: counts to start with.
-        columns: its columns with commas between them, if they are not item, clicks, views and perhaps position.
+    `items` names a file with a name on each line, below a line `item` if there is one (a first line such as
+    `# names.txt` is left out), or `items.csv` of a plan, or has names with commas between them; `None` takes those of
+    the log, whose columns are named with commas between them if they are not item, clicks, views and perhaps position.
 
     Raises:
         ConfigError: if a value is not usable; nothing is written then.
     """
     if items is None and log is None:
         raise ConfigError("there are no items; name them with --items, or give --log a file that has them")
-    start_with: Any = log
-    if columns is not None:
-        named: list[Any] = values_of(columns)
-        if log is None:
-            raise ConfigError(
-                "--columns names the columns of a log, but there is none; add --log, or leave --columns out"
-            )
-        if len(named) not in (3, 4) or len(set(named)) < len(named):
-            raise ConfigError(
-                f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position, each once"
-            )
-        start_with = (log, Layout(*named))
+    if columns is not None and log is None:
+        raise ConfigError("--columns names the columns of a log, but there is none; add --log, or leave --columns out")
+    named: list[Any] = [] if columns is None else values_of(columns)
+    if columns is not None and (len(named) not in (3, 4) or len(set(named)) < len(named)):
+        of = "the columns of item, clicks, views and perhaps position, each once"
+        raise ConfigError(f"--columns {quoted(columns)}: name {of}")
+    start_with = (log, Layout(*named)) if named else log
     return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
 
 
@@ -94,10 +85,9 @@ def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
         columns = list(zip(header, *rows, strict=True))
         without_header = sum(map(_are_counts, columns)) > (separator == ",")  # `3 for 1,20` is a name
         if {cell.strip().lower() for cell in header} & _NAMES or any(map(_is_count, columns)) or without_header:
-            raise ConfigError(
-                f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
-                "on each line, below a line item if you like; --log takes counts"
-            )
+            fault = f"has several columns ({', '.join(header)}), but --items takes names alone"
+            remedy = "give a name on each line, below a line item if you like; --log takes counts"
+            raise ConfigError(f"{shown(path)} {fault}: {remedy}")
 
 
 def _is_count(column: Sequence[str]) -> bool:
@@ -160,13 +150,7 @@ def take(
 
     The file has a row for each page with `page` and the `item` or the `position` of the click, empty for none (if both
     are there, they must fit); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column
-    for each item with 0, 1 or nothing.
-
-    Args:
-        live: the test.
-        file: CSV with any separator and encoding that `plan` reads; `-` is stdin.
-        names: name of one of these columns -> what it is called in the file.
-        separator: separator of values, found out if `None`.
+    for each item with 0, 1 or nothing. `names` are what these columns are called in the file, if not so.
 
     Returns:
         how many pages were told for the first time, and how many are in the file.
@@ -212,9 +196,9 @@ def _told_in(
     of_items = [column for column in rows if column in terms.items and column not in _COLUMNS]
     is_wide = not {"item", "position"} & set(rows)
     if "page" not in rows or (is_wide and not of_items):
+        needed = "page, and item or position of the click, or what show writes and a column clicked with 0 and 1"
         raise ConfigError(
-            f"{name} has the columns {', '.join(sheet.header)}; it needs page, and item or position of the "
-            "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
+            f"{name} has the columns {', '.join(sheet.header)}; it needs {needed}, or a column for each item"
         )
     has_zeros = is_wide and any((marks_of(rows[column]) == 0).any() for column in of_items)
     if is_wide:
@@ -236,10 +220,9 @@ def _told_in(
             twice = f"is there twice, with other clicks on line {first[page]}"
             _refuse(name, line, f"page {page} {_SECOND if now and before and not marked else twice}")
     if not marked and terms.page_size == 1 and {"item", "position"} <= set(rows) and all(clicks.values()):
-        raise ConfigError(
-            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
-            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
-        )
+        fault = "its rows are those of items that were shown, and nothing says which were clicked"
+        remedy = "name it with --clicks, or give one row for each page"
+        raise ConfigError(f"{name} has no column clicked: {fault}; {remedy}; nothing was taken")
     unsaid: list[Any] | None = [] if is_wide and not has_zeros else None
     return [(line, Told(page, clicks[part], skips.get(part, unsaid), is_wide)) for part, (line, page) in begins.items()]
 
@@ -392,14 +375,9 @@ def _end_in_words(status: Status) -> str:
 def rehearse(live: Live, rates: Path, pages: int, delay: int, lost: float, users: str, seed: int) -> Live:
     """Return a test in memory with the terms of another one, after simulated users went through its ask and tell.
 
-    Args:
-        live: the other test, which stays as it is.
-        rates: CSV file with the columns `item` and `rate`.
-        pages: most page views.
-        delay: page views until the clicks of a page are told.
-        lost: share of pages that are never told.
-        users: kind of users, with its first number if one is given, such as `position-based=0.7`.
-        seed: seed of users and losses.
+    `rates` is a CSV file with the columns `item` and `rate`, `pages` the most page views, `delay` page views until the
+    clicks of a page are told, `lost` the share of pages that are never told, and `users` a kind of users, with its
+    first number if one is given, such as `position-based=0.7`.
 
     Raises:
         ConfigError: for a share, users or rates that are not usable.
@@ -446,5 +424,5 @@ def _users_of(text: str) -> Users:
             raise ConfigError(f"{kind} takes no number; write {kind}")
         return USERS[kind](*([float(number)] if equals else []))
     except ValueError as error:
-        no_number = f"{number!r} is no number; write one such as {kind}=0.7"
-        raise ConfigError(f"--users {quoted(text)}: {error if isinstance(error, ConfigError) else no_number}") from None
+        fault = error if isinstance(error, ConfigError) else f"{number!r} is no number; write one such as {kind}=0.7"
+        raise ConfigError(f"--users {quoted(text)}: {fault}") from None

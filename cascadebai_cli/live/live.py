@@ -45,13 +45,11 @@ class Page(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What is said of a page; all of it must fit the page.
+    """What is said of a page, by its number or its name in files; all of it must fit the page.
 
-    Attributes:
-        page: its number, or its name in files.
-        clicked, skipped: what was clicked, and of what it is said that it was not: names of items, positions from 1, or
-            pairs of both. If there is a list of the latter, each item that counts is in one of the two.
-        of_all: whether items that the page does not show may be said not to be clicked.
+    What was `clicked`, and what it is said of that it was `skipped`, are names of items, positions from 1, or pairs of
+    both; if there is a list of the latter, each item that counts is in one of the two. With `of_all`, items that the
+    page does not show may be said to be skipped.
     """
 
     page: Any
@@ -264,21 +262,11 @@ class Live:
         with self._state.reading():
             T, S = self._state.counts()
             asked, told = self._state.numbers()
-            found, best, stop = self._findings(told), self._best(), self._state.stop()
-        inside = np.isin(self.terms.items, best)
-        return Status(
-            stop is not None,
-            best if stop else None,
-            best,
-            self._items(T, S),
-            asked,
-            told,
-            asked - told,
-            told - stop[0] if stop else 0,
-            1 - self._belief.chance_of_error(T, S, inside),
-            (0, 0, 0) if stop else self._more(T, S),
-            tuple(found),
-        )
+            found, best, stop = tuple(self._findings(told)), self._best(), self._state.stop()
+        items, out, answer = self._items(T, S), asked - told, best if stop else None
+        chance = 1 - self._belief.chance_of_error(T, S, np.isin(self.terms.items, best))
+        late, more = (told - stop[0], (0, 0, 0)) if stop else (0, self._more(T, S))
+        return Status(bool(stop), answer, best, items, asked, told, out, late, chance, more, found)
 
     def picture(self) -> "Figure":
         """Return a matplotlib figure of the intervals of the items, by pages in the order in which they were told."""
@@ -290,7 +278,7 @@ class Live:
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
         over = stop[0] if stop else None
-        views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), *([over] if over else [])])
+        views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), over or 1])
         counts = [self._counted(items[:n], clicked[:n]) for n in views.tolist()]
         curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
@@ -341,9 +329,8 @@ class Live:
         looks, lists = _expected_looks(untold, ends), list[list[int]]()
         while len(lists) < n:
             out = len(untold) + len(lists)
-            if out:
-                more = np.rint(looks).astype(np.int64)
-                learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
+            more = np.rint(looks).astype(np.int64)
+            learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
             made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100), DRAWS))]
             looks += _expected_looks(np.array(made), ends)
             lists += [mixed.permutation(one).tolist() for one in made] if reads_all else made
@@ -378,11 +365,9 @@ class Live:
         looked = np.flatnonzero(self.terms.looked(outcomes[None])[0]).tolist()
         for place in set(clicks).intersection(skips):
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
-        for place in [] if told.skipped is None else [at for at in looked if at not in (*clicks, *skips)]:
-            raise ConfigError(
-                f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other items "
-                "of this page; give each item of the page a row, or a column"
-            )
+        for place in sorted({*looked} - {*clicks, *skips}) if told.skipped is not None else ():
+            sentence = f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other"
+            raise ConfigError(f"{sentence} items of this page; give each item of the page a row, or a column")
         if known is None:
             self._state.tell(page, clicks, items[: len(looked)])
             return items[: len(looked)], outcomes[looked].astype(int).tolist()
@@ -487,8 +472,6 @@ def _place(page: int, shown: Sequence[str], one: Any) -> int:
 
 def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:
     """Return how many looks the items of some pages will get, shape `(L,)`, if looks at them end a page so often."""
-    if not len(lists):
-        return np.zeros(len(ends))
     goes_on = np.cumprod(1 - ends[lists], axis=1)
     looks = np.column_stack([np.ones(len(lists)), goes_on[:, :-1]])
     return np.bincount(lists.ravel(), looks.ravel(), len(ends)).astype(np.float64)

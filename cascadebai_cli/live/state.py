@@ -61,13 +61,11 @@ _UPGRADE = (
 
 @dataclass(frozen=True)
 class Terms:
-    """What a test is about; it does not change. Arguments as for `Live`, but for these.
+    """What a test is about; it does not change. Arguments are those of `Live`, but for these.
 
-    Attributes:
-        prior: the laws that the click rates may have, before any click and the log.
-        start: looks and clicks of each item before the first page, from a log.
-        tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
-            none in tests that were begun before there were such letters.
+    `prior` has the laws that the click rates may have, before any click and the log. `start` has the looks and the
+    clicks of each item before the first page, from a log. `tag` has the letters before the numbers of its pages in
+    files, so that pages of another test are refused; none in tests that were begun before there were such letters.
     """
 
     items: tuple[str, ...]
@@ -98,14 +96,11 @@ class Terms:
             ConfigError: if it is no name of a page, or that of another test.
         """
         found = re.fullmatch(r"(?:([a-z]+)-)?([0-9]{1,18})(?:\.0*)?", name)  # tables with gaps often have 1.0 for 1
+        first = self.name_of(1)
         if found is None:
-            raise ConfigError(
-                f"page {name!r} is no name of a page; give those that show wrote, such as {self.name_of(1)}"
-            )
+            raise ConfigError(f"page {name!r} is no name of a page; give those that show wrote, such as {first}")
         if found[1] and found[1] != self.tag:
-            raise ConfigError(
-                f"page {name} is one of another test; the pages of this one are called {self.name_of(1)} and so on"
-            )
+            raise ConfigError(f"page {name} is one of another test; the pages of this one are called {first} and so on")
         return int(found[2])
 
 
@@ -121,9 +116,8 @@ def _as_tuple(value: Any) -> Any:
 class State:
     """The file of a test; `changing` and `reading` say what a block does with it.
 
-    Args:
-        directory: directory of the file; `None` keeps the state in memory.
-        new: the terms of a new test; `None` goes on with the one that is there.
+    It is in a directory, or in memory if this is `None`. `new` are the terms of a new test; without them, the one that
+    is there is gone on with.
 
     Raises:
         ConfigError: if the directory holds no test, or one of another version; for a new test, if it holds one already,
@@ -133,9 +127,11 @@ class State:
     def __init__(self, directory: Path | None, new: Terms | None = None) -> None:
         self.name = str(directory or "this test")
         self._lock = threading.RLock()
-        if directory is not None:
-            _find_or_make(directory, new is not None)
         file = ":memory:" if directory is None else directory / _FILE
+        if directory is not None and new is not None:
+            _make(directory)
+        elif directory is not None and not os.path.isfile(file):
+            raise ConfigError(f"{directory} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
         with self._in_words():
             self._db = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         if new is not None:
@@ -162,16 +158,14 @@ class State:
     def _terms(self) -> Terms:
         with self.reading():
             if not self._is_begun():
-                raise ConfigError(
-                    f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so "
-                    "take a copy of it; if not, its start was interrupted; start it again"
+                fault = (
+                    f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so"
                 )
+                raise ConfigError(f"{fault} take a copy of it; if not, its start was interrupted; start it again")
             version = self._meta("version")
         if version not in (_BEFORE, _VERSION):
-            raise ConfigError(
-                f"{self.name} was written by another version of this program (format {version}, this one reads "
-                f"{_VERSION}); take that version, or start a new test"
-            )
+            fault = f"was written by another version of this program (format {version}, this one reads {_VERSION})"
+            raise ConfigError(f"{self.name} {fault}; take that version, or start a new test")
         if version == _BEFORE:
             with self.changing():  # another process may have done this by now
                 for change in _UPGRADE if self._meta("version") == _BEFORE else ():
@@ -205,16 +199,16 @@ class State:
             if "closed database" in str(error):
                 raise ConfigError(f"{self.name} was closed; if it has a directory, Live.open goes on with it") from None
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise ConfigError(
-                    f"{self.name}: its {_FILE} is damaged ({error}), and what was told is lost if there is no copy of "
-                    "it; put a whole copy in its place, or start a new test"
-                ) from error
-            busy = "locked" in str(error) or "within a transaction" in str(error)
-            way_out = "let the other process or block that writes come to its end" if busy else "give room and rights"
-            raise ConfigError(
-                f"{self.name}: its {_FILE} cannot be used ({error}); nothing of this was written, and what was told "
-                f"before is kept: {way_out}, and do it again"
-            ) from error
+                words = f"is damaged ({error}), and what was told is lost if there is no copy of it; "
+                words += "put a whole copy in its place, or start a new test"
+            else:
+                busy = "locked" in str(error) or "within a transaction" in str(error)
+                remedy = (
+                    "let the other process or block that writes come to its end" if busy else "give room and rights"
+                )
+                words = f"cannot be used ({error}); nothing of this was written, and what was told before is kept: "
+                words += f"{remedy}, and do it again"
+            raise ConfigError(f"{self.name}: its {_FILE} {words}") from error
 
     # --- what a block does ---------------------------------------------------------------------------------------
 
@@ -258,11 +252,10 @@ class State:
         change = "UPDATE pages SET clicks = ?, told = (SELECT COALESCE(MAX(told), 0) + 1 FROM pages) WHERE id = ?"
         self._db.execute(change, (json.dumps(clicks), number))
         looks = [(item, place, number // _BLOCK, int(place in clicks)) for place, item in enumerate(seen)]
-        more = "UPDATE SET T = T + 1, S = S + excluded.S"
-        self._db.executemany(f"INSERT INTO looks VALUES (?, ?, ?, 1, ?) ON CONFLICT DO {more}", looks)
-        self._db.executemany(
-            f"INSERT INTO counts VALUES (?, 1, ?) ON CONFLICT DO {more}", [(item, click) for item, *_, click in looks]
-        )
+        counts = [(item, click) for item, *_, click in looks]
+        more = "ON CONFLICT DO UPDATE SET T = T + 1, S = S + excluded.S"
+        self._db.executemany(f"INSERT INTO looks VALUES (?, ?, ?, 1, ?) {more}", looks)
+        self._db.executemany(f"INSERT INTO counts VALUES (?, 1, ?) {more}", counts)
 
     def stop(self) -> tuple[int, list[int]] | None:
         """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
@@ -308,11 +301,7 @@ class State:
         return json.loads(row[0])
 
 
-def _find_or_make(directory: Path, make: bool) -> None:
-    if not make:
-        if not (directory / _FILE).is_file():
-            raise ConfigError(f"{directory} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
-        return
+def _make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / _FILE).touch()
@@ -344,9 +333,8 @@ def counts_of(log: Any) -> _Counts:
     source, layout = log if isinstance(log, tuple) and len(log) == 2 else (log, None)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     if (path is None and not isinstance(source, pd.DataFrame)) or not isinstance(layout, Layout | None):
-        raise ConfigError(
-            f"log is {quoted(log)}, but must be a CSV file or a pandas table, or a pair of this and a Layout"
-        )
+        needed = "a CSV file or a pandas table, or a pair of this and a Layout"
+        raise ConfigError(f"log is {quoted(log)}, but must be {needed}")
     if layout is None:
         there = source.columns if path is None else _header(path)
         layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
@@ -378,10 +366,10 @@ def _refuse_positions(name: str, cells: pd.DataFrame) -> None:
     looks = np.column_stack([cells["item"], place.rank(method="dense"), 0 * place, cells["views"], cells["clicks"]])
     worst = min((check.p for check in of_all_places(looks.astype(np.int64))), default=1.0)
     if worst < _SURE:
-        raise ConfigError(
-            f"{name}: items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are "
-            "looks; start with the rows of the first position only, or leave the log out"
+        fault = (
+            f"items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are looks"
         )
+        raise ConfigError(f"{name}: {fault}; start with the rows of the first position only, or leave the log out")
 
 
 def checked_terms(
