@@ -929,7 +929,7 @@ def as_of_1_1_0(directory, prior):
             db.execute(change)
 
 
-def test_a_test_of_version_1_1_0_goes_on(tmp_path):
+def test_a_test_of_the_format_before_goes_on(tmp_path):
     live, rng = cb.Live(NAMES, 2, path=tmp_path), np.random.default_rng(0)
     live.tell_many((page.id, first_click(page, rng)) for page in live.ask(40)[::2])
     status = live.status
