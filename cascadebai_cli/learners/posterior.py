@@ -415,14 +415,13 @@ class Posterior:
             raise ConfigError(f"prior is {prior!r}; {suggest(str(prior), PRIORS)}")
         self.rule, self._rng = PosteriorRule(L, K, delta, epsilon, law, min(list_length or K, L)), rng
         self.known_T, self.known_S = np.zeros((2, L), np.int64) if known is None else _counts_of(known, L)
-        self.lists = 0
         self.apart, self.doubtful = np.zeros((DRAWS, L), bool), np.arange(L)
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
         """Go on from these counts and clicks, shape `(L,)`, and with new draws."""
         self.T, self.S = T.copy(), S.copy()
-        self.steps = self.next_look = self.next_draw = 0
+        self.steps = self.next_look = self.lists = self.next_draw = 0
         self.over = False
 
     @property

@@ -84,15 +84,11 @@ def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
             continue
         columns = list(zip(header, *rows, strict=True))
         without_header = sum(map(_are_counts, columns)) > (separator == ",")  # `3 for 1,20` is a name
-        if {cell.strip().lower() for cell in header} & _NAMES or any(map(_is_count, columns)) or without_header:
+        with_header = any(not re.search("[0-9]", name) and _are_counts(cells) for name, *cells in columns)
+        if {cell.strip().lower() for cell in header} & _NAMES or with_header or without_header:
             fault = f"has several columns ({', '.join(header)}), but --items takes names alone"
             remedy = "give a name on each line, below a line item if you like; --log takes counts"
             raise ConfigError(f"{shown(path)} {fault}: {remedy}")
-
-
-def _is_count(column: Sequence[str]) -> bool:
-    """Return whether a column has numbers below a header that is none."""
-    return not re.search("[0-9]", column[0]) and _are_counts(column[1:])
 
 
 def _are_counts(cells: Sequence[str]) -> bool:

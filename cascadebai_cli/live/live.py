@@ -331,7 +331,10 @@ class Live:
             out = len(untold) + len(lists)
             more = np.rint(looks).astype(np.int64)
             learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
-            made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100), DRAWS))]
+            made = [list(learner.select())]
+            if isinstance(learner, Posterior):
+                learner.next_draw = DRAWS  # its draws are good as long as nothing more is known
+            made += [list(learner.select()) for _ in range(1, min(n - len(lists), max(1, out // 100), DRAWS))]
             looks += _expected_looks(np.array(made), ends)
             lists += [mixed.permutation(one).tolist() for one in made] if reads_all else made
         return lists
