@@ -1,9 +1,8 @@
 """The verbs of `cascadebai live`: a test on a live page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,7 +18,19 @@ _Directory = Annotated[
 _Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="What this column is called in the file.")]
 _Form = Annotated[Literal["text", "json"], typer.Option("--format", help="How the status is printed.")]
 
+live = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Run a test on a live page: start it, show pages, take clicks, and see when it is over.",
+)
 
+
+def _verb(example: str) -> Callable[[Any], Any]:
+    """Return a decorator that makes the verb with which an example begins."""
+    return live.command(example.split()[0], epilog=f"Example: cascadebai live {example}")
+
+
+@_verb("start captions --items names.txt -K 5 --delta 0.1 --page-size 5")
 def _start(
     directory: _Directory,
     items: Annotated[
@@ -70,6 +81,7 @@ def _opened(directory: Path) -> "Live":
     return Live.open(directory)
 
 
+@_verb("show captions -n 1000 --out monday.csv")
 def _show(
     directory: _Directory,
     n: Annotated[int, typer.Option("-n", min=1, max=100_000, help="Number of pages.")] = 1,
@@ -78,17 +90,18 @@ def _show(
     """Give out the next pages, as CSV with the columns page, position and item."""
     from cascadebai_cli.live import files as work
 
-    live = _opened(directory)
-    text = work.show(live, n, out)
+    test = _opened(directory)
+    text = work.show(test, n, out)
     say(text.rstrip("\n") if out is None else f"written: {out}")
-    _tell_if_over(live, directory)
+    _tell_if_over(test, directory)
 
 
-def _tell_if_over(live: "Live", directory: Path) -> None:
-    if live.done:
+def _tell_if_over(test: "Live", directory: Path) -> None:
+    if test.done:
         tell(f"the test is over; `cascadebai live stop {for_shell(directory)}` prints the answer")
 
 
+@_verb("take captions clicks.csv")
 def _take(
     directory: _Directory,
     file: Annotated[
@@ -109,16 +122,15 @@ def _take(
     """
     from cascadebai_cli.live import files as work
 
-    given = {"page": page, "item": items, "position": position, "clicked": clicks}
-    live = _opened(directory)
-    new, pages = work.take(live, file, {name: column for name, column in given.items() if column}, separator)
-    say(
-        f"{count(new)} {'page' if new == 1 else 'pages'} taken"
-        + (f"; {count(pages - new)} known before" if pages > new else "")
-    )
-    _tell_if_over(live, directory)
+    test = _opened(directory)
+    names = {"page": page, "item": items, "position": position, "clicked": clicks}
+    new, pages = work.take(test, file, names, separator)
+    known = f"; {count(pages - new)} known before" if pages > new else ""
+    say(f"{count(new)} page{'s' * (new != 1)} taken{known}")
+    _tell_if_over(test, directory)
 
 
+@_verb("status captions --format json")
 def _status(
     directory: _Directory,
     picture: Annotated[
@@ -129,20 +141,22 @@ def _status(
     """Print how far the test is: items, page views, how many more it takes, and whether the page is as assumed."""
     from cascadebai_cli.live import files as work
 
-    live = _opened(directory)
+    test = _opened(directory)
     if picture is not None:
-        work.draw_to(live, picture)
-    say(work.status_of(live, form))
+        work.draw_to(test, picture)
+    say(work.status_of(test, form))
 
 
+@_verb("stop captions")
 def _stop(directory: _Directory) -> None:
     """Print the answer, a name on each line, the best first; the test may go on all the same."""
-    live = _opened(directory)
-    say("\n".join(live.best))
-    if not live.done:
+    test = _opened(directory)
+    say("\n".join(test.best))
+    if not test.done:
         tell("warning: the test is not done, so that the risk of this answer is not known to be as small as asked for")
 
 
+@_verb("rehearse captions --rates rates.csv --delay 500 --lost 0.1")
 def _rehearse(
     directory: _Directory,
     rates: Annotated[Path, path_option("--rates", "FILE", "CSV file with the columns item and rate.")],
@@ -162,22 +176,3 @@ def _rehearse(
     from cascadebai_cli.live import files as work
 
     say(work.status_of(work.rehearse(_opened(directory), rates, pages, delay, lost, users, seed), form))
-
-
-_EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
-    {
-        _start: "start captions --items names.txt -K 5 --delta 0.1 --page-size 5",
-        _show: "show captions -n 1000 --out monday.csv",
-        _take: "take captions clicks.csv",
-        _status: "status captions --format json",
-        _stop: "stop captions",
-        _rehearse: "rehearse captions --rates rates.csv --delay 500 --lost 0.1",
-    }
-)
-live = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Run a test on a live page: start it, show pages, take clicks, and see when it is over.",
-)
-for verb, example in _EXAMPLES.items():
-    live.command(verb.__name__.removeprefix("_"), epilog=f"Example: cascadebai live {example}")(verb)

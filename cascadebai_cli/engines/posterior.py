@@ -6,26 +6,13 @@ those few states in which a run may be over.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import (
-    Ending,
-    HasEnough,
-    Job,
-    Paused,
-    RowState,
-    Run,
-    Runs,
-    never,
-    objects,
-    run_in_blocks,
-)
-from cascadebai_cli.learners.posterior import DRAWS, Posterior
-from cascadebai_cli.learners.protocol import by_mean
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, RowState, Run, Runs, never, run_in_blocks
+from cascadebai_cli.learners.posterior import DRAWS, Posterior, PosteriorRule
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
 _ROWS = 256
@@ -36,27 +23,50 @@ _WINDOW = 64
 """Outcomes of an item that are read at once."""
 _DRAWN = 2**10
 """Items for which draws are made at once, so that these fit into the cache."""
-_STRIDE = 16
-"""Number of steps between two questions whether it is enough."""
-_FAR = np.int64(1) << 40
+
+
+_ALIKE = ("T", "S", "known_T", "known_S", "steps", "next_look", "lists", "next_draw", "apart", "doubtful")
+"""What a row has as its learner has it."""
 
 
 def run_posterior(jobs: Sequence[Job[Posterior]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
-    return run_in_blocks(
-        jobs,
-        lambda job: (job.learner.rule.L, *astuple(job.learner.rule)),
-        _ROWS,
-        _ENTRIES,
-        lambda part: _Block(part).run(enough),
-        enough,
-    )
+
+    def kind(job: Job[Posterior]) -> tuple[int, *tuple[object, ...]]:
+        return job.learner.rule.L, *astuple(job.learner.rule)
+
+    return run_in_blocks(jobs, kind, _ROWS, _ENTRIES, lambda part: _block_of(part).run(enough), enough)
+
+
+def _block_of(jobs: Sequence[Job[Posterior]]) -> "_Block":
+    rule, n = jobs[0].learner.rule, len(jobs)
+    cap = np.array([job.cap for job in jobs])
+    cascading = np.array([job.feedback.ends_at_click for job in jobs])
+    alike = {name: np.array([getattr(job.learner, name) for job in jobs]) for name in _ALIKE}
+    first, window = np.zeros((n, rule.L), np.int64), np.empty((n, rule.L, _WINDOW), bool)
+    block = _Block(jobs, rule, np.arange(n), cap, cascading, first, window, **alike)
+    block.read(np.arange(n * rule.L))
+    return block
 
 
 @dataclass
-class _Rows(RowState):
-    """State of the learners of a block, as there, with a first axis for the rows; and of their jobs."""
+class _Block(RowState):
+    """Rows that advance together; what is not listed here is as in the learner, with a first axis for the rows.
 
+    Attributes:
+        job: place of the row in the jobs, shape `(rows,)`, as `cap`, the most steps, and `cascading`, whether a click
+            ends the step.
+        first: number of the first outcome of each window, shape `(rows, L)`.
+        window: outcomes, shape `(rows, L, _WINDOW)`.
+    """
+
+    jobs: Sequence[Job[Posterior]]
+    rule: PosteriorRule
+    job: IntArray
+    cap: IntArray
+    cascading: BoolArray
+    first: IntArray
+    window: BoolArray
     T: IntArray
     S: IntArray
     known_T: IntArray
@@ -68,141 +78,74 @@ class _Rows(RowState):
     apart: BoolArray
     doubtful: IntArray
 
-    def counts(self, rows: Any) -> tuple[IntArray, IntArray]:
-        """Return looks and clicks of each item, with those before the first step."""
-        return self.known_T[rows] + self.T[rows], self.known_S[rows] + self.S[rows]
-
-
-@dataclass
-class _Sources(RowState):
-    """Where the outcomes of each row come from.
-
-    Attributes:
-        job: place of the row in the jobs, shape `(rows,)`, as for the following.
-        cap: most steps.
-        stack: source of outcomes.
-        cascading: whether a click ends the step.
-        first: number of the first outcome of each window, shape `(rows, L)`.
-        window: outcomes, shape `(rows, L, _WINDOW)`.
-    """
-
-    job: IntArray
-    cap: IntArray
-    stack: NDArray[Any]
-    cascading: BoolArray
-    first: IntArray
-    window: BoolArray
-
-
-class _Block:
-    """Rows that advance together."""
-
-    def __init__(self, jobs: Sequence[Job[Posterior]]) -> None:
-        self.jobs, self.rule = jobs, jobs[0].learner.rule
-        self.bits = self.rule.L.bit_length()
-        self.rows = _Rows(*(np.array([getattr(job.learner, field.name) for job in jobs]) for field in fields(_Rows)))
-        self.of = _Sources(
-            np.arange(len(jobs)),
-            np.array([job.cap for job in jobs]),
-            objects([job.stack for job in jobs]),
-            np.array([job.feedback.ends_at_click for job in jobs]),
-            np.zeros((len(jobs), self.rule.L), np.int64),
-            np.empty((len(jobs), self.rule.L, _WINDOW), bool),
-        )
-        self._read(np.arange(self.of.first.size))
-
     def run(self, enough: HasEnough) -> Runs:
         """Run all rows to their end, or until `enough` says so; yield the runs that have ended."""
         while True:
-            for _ in range(_STRIDE):
-                yield from self._look_at(np.flatnonzero(self.rows.steps >= self.rows.next_look))
-                yield from self._end(np.flatnonzero(self.rows.steps >= self.of.cap), "capped")
-                if not len(self.of.job):
-                    return
-                self._renew(np.flatnonzero(self.rows.lists >= self.rows.next_draw))
-                self._step()
+            yield from self._look_at(np.flatnonzero(self.steps >= self.next_look))
+            yield from self._end(np.flatnonzero(self.steps >= self.cap), "capped")
+            if not len(self.job):
+                return
+            self._renew(np.flatnonzero(self.lists >= self.next_draw))
+            self._step()
             if enough():
-                yield from self._paused()
+                yield from ((int(self.job[row]), Paused(self._learner(row).steps)) for row in range(len(self.job)))
                 return
 
-    # Steps.
+    def _counts(self, rows: Any) -> tuple[IntArray, IntArray]:
+        """Return looks and clicks of each item, with those before the first step."""
+        return self.known_T[rows] + self.T[rows], self.known_S[rows] + self.S[rows]
 
     def _renew(self, rows: IntArray) -> None:
-        state, L = self.rows, self.rule.L
-        state.next_draw[rows] = state.lists[rows] + self.rule.renewal(state.lists[rows])
-        for some in np.array_split(rows, min(len(rows), -(-len(rows) * L // _DRAWN))) if len(rows) else []:
-            noise = np.stack([self.jobs[place].learner.noise() for place in self.of.job[some].tolist()])
-            state.apart[some], state.doubtful[some] = self.rule.draw(*state.counts(some), noise)
+        self.next_draw[rows] = self.lists[rows] + self.rule.renewal(self.lists[rows])
+        most = max(1, _DRAWN // self.rule.L)
+        for some in (rows[start : start + most] for start in range(0, len(rows), most)):
+            noise = np.stack([self.jobs[place].learner.noise() for place in self.job[some].tolist()])
+            self.apart[some], self.doubtful[some] = self.rule.draw(*self._counts(some), noise)
 
     def _step(self) -> None:
-        shown, T = self._selected()
-        row = np.arange(len(shown))[:, None]
-        place = row * self.rule.L + shown
-        outcomes = self.of.window[row, shown, T - self.of.first.take(place)]
-        ends = outcomes & self.of.cascading[:, None]
+        row = np.arange(len(self.job))
+        shown, T = self.rule.listed(self.T, self.apart[row, self.lists % DRAWS], self.doubtful)
+        place = row[:, None] * self.rule.L + shown
+        outcomes = self.window[row[:, None], shown, T - self.first.take(place)]
+        ends = outcomes & self.cascading[:, None]
         seen = np.cumsum(ends, axis=1) == ends  # no click before
         place = place[seen]
-        self.rows.T.ravel()[place] += 1
-        self.rows.S.ravel()[place] += outcomes[seen]
-        self.rows.steps += 1
-        self.rows.lists += 1
-        read = self.rows.T.take(place) - self.of.first.take(place)
-        if np.count_nonzero(read == _WINDOW):
-            self._read(place[read == _WINDOW])
+        self.T.ravel()[place] += 1
+        self.S.ravel()[place] += outcomes[seen]
+        self.steps += 1
+        self.lists += 1
+        self.read(place[self.T.take(place) - self.first.take(place) == _WINDOW])
 
-    def _selected(self) -> tuple[IntArray, IntArray]:
-        """Return the items of the lists and their counts, shape `(rows, M)`."""
-        state, low = self.rows, (1 << self.bits) - 1
-        row, item = np.arange(len(state.T)), np.arange(self.rule.L)
-        apart = state.apart[row, state.lists % DRAWS]
-        key = np.where(apart, state.T, _FAR)[row[:, None], state.doubtful] << self.bits | item
-        key.sort(axis=1)
-        first = np.take_along_axis(state.doubtful, key[:, : self.rule.M] & low, axis=1)
-        T = np.take_along_axis(state.T, first, axis=1)
-        turn = np.sort(T << self.bits | np.arange(self.rule.M), axis=1)
-        return np.take_along_axis(first, turn & low, axis=1), turn >> self.bits
-
-    def _read(self, places: IntArray) -> None:
+    def read(self, places: IntArray) -> None:
         """Read the next outcomes of places, `row * L + item`."""
-        T = self.rows.T.take(places)
-        self.of.first.ravel()[places] = T
-        windows = self.of.window.reshape(-1, _WINDOW)
+        T = self.T.take(places)
+        self.first.ravel()[places] = T
+        windows = self.window.reshape(-1, _WINDOW)
         rows, items = np.divmod(places, self.rule.L)
         for place, row, item, count in zip(places.tolist(), rows.tolist(), items.tolist(), T.tolist(), strict=True):
-            windows[place] = self.of.stack[row].peek(item, count, _WINDOW)
-
-    # The end of rows.
+            windows[place] = self.jobs[self.job[row]].stack.peek(item, count, _WINDOW)
 
     def _look_at(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
-        state = self.rows
-        state.next_look[rows] = state.steps[rows] + self.rule.pause(state.steps[rows])
-        maybe = rows[self.rule.may_be_over(*state.counts(rows))] if len(rows) else rows
-        over = [row for row in maybe.tolist() if self.rule.is_sure(*state.counts(row))]
+        self.next_look[rows] = self.steps[rows] + self.rule.pause(self.steps[rows])
+        maybe = rows[self.rule.may_be_over(*self._counts(rows))] if len(rows) else rows
+        over = [row for row in maybe.tolist() if self.rule.is_sure(*self._counts(row))]
         yield from self._end(np.array(over, np.int64), "stopped")
 
     def _end(self, rows: IntArray, status: Ending) -> Iterator[tuple[int, Run]]:
         if not len(rows):
             return
-        state = self.rows
         for row in rows.tolist():
-            self._bring_up_to_date(row)
-            best = by_mean(self.rule.mean(*state.counts(row)))[: self.rule.K]
-            counts = tuple(state.T[row].tolist())
-            run = Run(int(state.steps[row]), status, sum(counts), tuple(best.tolist()), counts=counts)
-            yield int(self.of.job[row]), run
-        kept = np.setdiff1d(np.arange(len(self.of.job)), rows)
-        self.rows.keep(kept)
-        self.of.keep(kept)
+            learner = self._learner(row)
+            counts = tuple(learner.T.tolist())
+            run = Run(learner.steps, status, sum(counts), learner.recommendation, counts=counts)
+            yield int(self.job[row]), run
+        self.keep(np.setdiff1d(np.arange(len(self.job)), rows))
 
-    def _paused(self) -> Runs:
-        for row in range(len(self.of.job)):
-            self._bring_up_to_date(row)
-            yield int(self.of.job[row]), Paused(int(self.rows.steps[row]))
-
-    def _bring_up_to_date(self, row: int) -> None:
-        """Let the learner of a row stand where the row does."""
-        learner = self.jobs[self.of.job[row]].learner
-        for field in fields(_Rows):
-            value = getattr(self.rows, field.name)[row]
-            setattr(learner, field.name, value.copy() if value.ndim else int(value))
-        self.of.stack[row].forget()
+    def _learner(self, row: int) -> Posterior:
+        """Return the learner of a row, which stands where the row does."""
+        job: Job[Posterior] = self.jobs[self.job[row]]
+        for name in _ALIKE:
+            value = getattr(self, name)[row]
+            setattr(job.learner, name, value.copy() if value.ndim else int(value))
+        job.stack.forget()
+        return job.learner

@@ -19,12 +19,10 @@ is shown needs no exact law: draws are normal on the scale of `arcsin(sqrt(w))`.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import scipy  # its `special` is loaded at its first use: a worker without posteriors does not need it
-from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError, suggest
@@ -32,7 +30,6 @@ from cascadebai_cli.learners.protocol import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
-_Prior = Literal["uniform", "jeffreys"]
 BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
 Laws = tuple[tuple[float, BetaMixture], ...]
@@ -56,11 +53,6 @@ PRIORS: dict[str, Laws] = {"uniform": ((0.0, ((1.0, 1.0, 1.0),)),), "jeffreys": 
 
 _TAIL = 7.0
 """Standard deviations of `t` beyond which no item has a mass that matters: less than 1e-8 for the priors here."""
-_NODES, _WEIGHTS = legendre.leggauss(10)
-_INTEGRALS = legendre.legint(np.eye(len(_NODES)))
-_REST = legendre.legval(1, _INTEGRALS) - legendre.legval(_NODES, _INTEGRALS).T
-_REST = _REST @ np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
-"""Weights by which values at the nodes of a panel give the integral from each node to the end of the panel."""
 _WIDTH = 3.0
 """Width of a panel in standard deviations of the narrowest law there."""
 _FINEST = 24
@@ -69,6 +61,18 @@ _NEAREST = 1e-7
 """Distance from the place of `w = 1` from which on floats tell items apart."""
 _RARE = 1e-9
 """Components of a mixture with smaller chances have no panels of their own, and laws with smaller ones do not count."""
+
+
+@cache
+def _gauss() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return nodes and weights of a panel `[-1, 1]`, and the weights by which values at the nodes give the integral
+    from each node to its end."""
+    from numpy.polynomial import legendre  # as `scipy.special` below: a worker without posteriors does not load it
+
+    nodes, weights = legendre.leggauss(10)
+    integrals = legendre.legint(np.eye(len(nodes)))
+    rest = legendre.legval(1, integrals) - legendre.legval(nodes, integrals).T
+    return nodes, weights, rest @ np.linalg.inv(legendre.legvander(nodes, len(nodes) - 1))
 
 
 def chance_of_error(
@@ -91,15 +95,16 @@ def chance_of_error(
     steep = bool(np.nanmin(known * np.minimum(a, b)) < 0.5)
     if steep and len(edges) > 1:
         edges = _finer(edges)
+    nodes, weights, _ = _gauss()
     half = np.diff(edges) / 2
-    t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
+    t = (edges[:-1, None] + half[:, None] * (1 + nodes)).ravel()
     x = np.sin(t) ** 2
-    best, rest = (_each(chances, a, b, items) for items in (inside, ~inside))
+    best, rest = (np.stack([chances, a, b], axis=1)[..., items] for items in (inside, ~inside))
     density, top = _density(best, t), np.sin(edges[-1:]) ** 2
     if len(a) == 1 or steep:
         law, below = _at_most(best, x), _at_most(rest, np.minimum(x + epsilon, 1))
     else:  # components are many, and their laws slow to compute one by one
-        size, u = np.repeat(half, len(_NODES))[:, None], np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
+        size, u = np.repeat(half, len(nodes))[:, None], np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
         slope = size * (np.sin(2 * t) / np.maximum(np.sin(2 * u), 1e-300))[:, None]
         law = _at_most(best, top) - _to_the_end(size * density)
         below = _at_most(rest, np.minimum(top + epsilon, 1)) - _to_the_end(slope * _density(rest, u))
@@ -107,7 +112,7 @@ def chance_of_error(
         wrong = -np.expm1(np.log(np.maximum(below, 0)).sum(axis=1))
     above = np.maximum(1 - law, 1e-300)  # `betaincc` is slow
     smallest = above.prod(axis=1) * (density / above).sum(axis=1)
-    mass = np.outer(half, _WEIGHTS).ravel() * smallest
+    mass = np.outer(half, weights).ravel() * smallest
     untold = 0.0
     if steep:
         right = float((1 - _at_most(best, top)).prod()) if epsilon else 0.0
@@ -115,32 +120,33 @@ def chance_of_error(
     return float(np.clip(mass @ wrong + untold, 0, 1))
 
 
-_Components = list[tuple[FloatArray, FloatArray, FloatArray]]
+def _density(components: FloatArray, t: FloatArray) -> FloatArray:
+    """Return the density of each item at `w = sin(t)^2`, with respect to `t`, shape `(n, L)`.
 
+    Components are their chances and both parameters for each item, shape `(C, 3, L)`.
+    """
+    from scipy.special import betaln
 
-def _each(chances: FloatArray, a: FloatArray, b: FloatArray, items: BoolArray) -> _Components:
-    return list(zip(chances[:, items], a[:, items], b[:, items], strict=True))
-
-
-def _density(components: _Components, t: FloatArray) -> FloatArray:
-    """Return the density of each item at `w = sin(t)^2`, with respect to `t`, shape `(n, L)`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sine, cosine = np.log(np.sin(t))[:, None], np.log(np.cos(t))[:, None]
-    logs = ((q, (2 * a - 1) * sine + (2 * b - 1) * cosine - scipy.special.betaln(a, b)) for q, a, b in components)
+    logs = ((q, (2 * a - 1) * sine + (2 * b - 1) * cosine - betaln(a, b)) for q, a, b in components)
     return np.asarray(sum(2 * q * np.exp(log) for q, log in logs))
 
 
-def _at_most(components: _Components, x: FloatArray) -> FloatArray:
+def _at_most(components: FloatArray, x: FloatArray) -> FloatArray:
     """Return the chance of each item that its click probability is at most `x`, shape `(n, L)`."""
-    return np.asarray(sum(q * scipy.special.betainc(a, b, x[:, None]) for q, a, b in components))
+    from scipy.special import betainc
+
+    return np.asarray(sum(q * betainc(a, b, x[:, None]) for q, a, b in components))
 
 
 def _to_the_end(values: FloatArray) -> FloatArray:
     """Return integrals from each node to the end of the last panel; shape `(n, L)`, as the values at the nodes."""
-    panels = values.reshape(-1, len(_NODES), values.shape[1])
-    sums = _WEIGHTS @ panels
+    nodes, weights, rest = _gauss()
+    panels = values.reshape(-1, len(nodes), values.shape[1])
+    sums = weights @ panels
     after = sums[::-1].cumsum(axis=0)[::-1] - sums
-    return np.asarray((_REST @ panels + after[:, None]).reshape(values.shape))
+    return np.asarray((rest @ panels + after[:, None]).reshape(values.shape))
 
 
 def _edges(a: FloatArray, b: FloatArray, known: FloatArray, inside: BoolArray, epsilon: float) -> FloatArray:
@@ -180,6 +186,8 @@ def _normal(a: NDArray[Any], b: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
 
 DRAWS = 32
 """Number of draws from the posterior that are made at once."""
+_FAR = np.int64(1) << 40
+"""More looks than an item ever has."""
 _CELLS = 12
 """Cells of the rough sum by which most states are known not to end a run."""
 
@@ -188,11 +196,7 @@ _CELLS = 12
 class PosteriorRule:
     """The part that does not change during a run; its methods take arrays whose last axis is that of the items.
 
-    Args:
-        delta: risk on average over the prior, in `(0, 1)`.
-        epsilon: tolerance, 0 or larger.
-        prior: the laws that items may have before anything was seen; all have the same.
-        M: number of items of a list.
+    Arguments are those of `Posterior`, with `M` items of a list.
     """
 
     L: int
@@ -206,12 +210,6 @@ class PosteriorRule:
     def _start(self) -> FloatArray:
         """Chances and parameters of the components of all laws, shape `(3, C, 1)`, with an axis for the items."""
         return np.array([component for _, law in self.prior for component in law]).T[:, :, None]
-
-    @cached_property
-    def _parts(self) -> list[slice]:
-        """Where the components of each law stand."""
-        ends = np.cumsum([len(law) for _, law in self.prior]).tolist()
-        return [slice(first, end) for first, end in itertools.pairwise([0, *ends])]
 
     @cached_property
     def _law(self) -> IntArray:
@@ -229,15 +227,18 @@ class PosteriorRule:
         a, b = a0 + S[..., None, :], b0 + (T - S)[..., None, :]
         if len(chances) == 1:
             return np.ones((*a.shape[:-2], 1)), np.ones(a.shape), a, b
-        heights = np.log(chances) + scipy.special.betaln(a, b) - scipy.special.betaln(a0, b0)
+        from scipy.special import betaln, softmax
+
+        heights = np.log(chances) + betaln(a, b) - betaln(a0, b0)
         found, logs = [], []
-        for (log, _), part in zip(self.prior, self._parts, strict=True):
-            most = heights[..., part, :].max(axis=-2, keepdims=True)
-            weights = np.exp(heights[..., part, :] - most)
+        for law, (log, _) in enumerate(self.prior):
+            part = heights[..., self._law == law, :]
+            most = part.max(axis=-2, keepdims=True)
+            weights = np.exp(part - most)
             sums = weights.sum(axis=-2, keepdims=True)
             found.append(weights / sums)
             logs.append(log + (most + np.log(sums)).sum(axis=(-2, -1)))
-        return scipy.special.softmax(np.stack(logs, axis=-1), axis=-1), np.concatenate(found, axis=-2), a, b
+        return softmax(np.stack(logs, axis=-1), axis=-1), np.concatenate(found, axis=-2), a, b
 
     def components(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return chances and parameters of the components of each item's own law, shape `(..., C, L)`."""
@@ -261,9 +262,6 @@ class PosteriorRule:
 
     def moments(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return posterior means, and centres and spreads of the normal laws that `arcsin(sqrt(w))` nearly has."""
-        if len(self._law) == 1:
-            _, one, other = self._start[:, 0, 0].tolist()
-            return np.asarray((S + one) / (T + (one + other))), *_normal(S + one, T - S + other)
         chances, a, b = self.components(T, S)
         centre, spread = _normal(a, b)
         middle = (chances * centre).sum(axis=-2)
@@ -272,40 +270,40 @@ class PosteriorRule:
 
     def inside(self, mean: FloatArray) -> BoolArray:
         """Return the mask of the answer."""
-        mask = np.zeros(mean.shape, bool)
-        np.put_along_axis(mask, by_mean(mean)[..., : self.K], True, axis=-1)
-        return mask
+        return np.asarray(np.argsort(by_mean(mean), axis=-1) < self.K)  # the rank of each item
 
     def chance_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> float:
         """Return the posterior probability that an answer is wrong, by default that of the largest means."""
-        return sum(self._shares_of_error(T, S, self.inside(self.mean(T, S)) if answer is None else answer))
+        return sum(self._shares_of_error(T, S, answer))
 
     def is_sure(self, T: IntArray, S: IntArray) -> bool:
         """Return whether the answer is wrong with at most the risk, as soon as laws enough are asked to say so."""
-        shares = self._shares_of_error(T, S, self.inside(self.mean(T, S)))
-        return not any(known > self.delta for known in itertools.accumulate(shares))
+        return not any(known > self.delta for known in itertools.accumulate(self._shares_of_error(T, S)))
 
-    def _shares_of_error(self, T: IntArray, S: IntArray, inside: BoolArray) -> Iterator[float]:
+    def _shares_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> Iterator[float]:
         """Yield the probability that a law is the true one and an answer is wrong, by laws from the likeliest on."""
         of_law, chances, a, b = self.laws(T, S)
+        inside = self.inside(self.mean(T, S)) if answer is None else answer
         for law in np.argsort(-of_law, kind="stable").tolist():
             if of_law[law] > _RARE:
-                part = self._parts[law]
+                part = self._law == law
                 yield of_law[law] * chance_of_error(a[part], b[part], inside, self.epsilon, chances[part])
 
     def may_be_over(self, T: IntArray, S: IntArray) -> BoolArray:
         """Return whether the answer is wrong with twice the risk at most, by a rough sum with normal laws."""
+        from scipy.special import ndtr
+
         mean, centre, spread = self.moments(T, S)
         order = by_mean(mean)
         best, rest = order[..., : self.K], order[..., self.K :]
         (m, s), (n, r) = ([np.take_along_axis(of, at, -1) for of in (centre, spread)] for at in (best, rest))
         low, high = (m - 4 * s).min(-1)[..., None], (m + 4 * s).min(-1)[..., None]
         t = low + (high - low) * np.linspace(0, 1, _CELLS + 1)
-        above = scipy.special.ndtr((m[..., None, :] - t[..., None]) / s[..., None, :]).prod(axis=-1)
+        above = ndtr((m[..., None, :] - t[..., None]) / s[..., None, :]).prod(axis=-1)
         middle = (t[..., 1:] + t[..., :-1]) / 2
         if self.epsilon:
             middle = np.arcsin(np.sqrt(np.minimum(np.sin(np.clip(middle, 0, np.pi / 2)) ** 2 + self.epsilon, 1)))
-        below = scipy.special.ndtr((middle[..., None] - n[..., None, :]) / r[..., None, :]).prod(axis=-1)
+        below = ndtr((middle[..., None] - n[..., None, :]) / r[..., None, :]).prod(axis=-1)
         return np.asarray(((above[..., :-1] - above[..., 1:]) * (1 - below)).sum(axis=-1) <= 2 * self.delta)
 
     def pause(self, steps: _Whole) -> _Whole:
@@ -335,6 +333,18 @@ class PosteriorRule:
         doubt = (tops != self.inside(mean)[..., None, :]).mean(axis=-2) + 1e-3 * near
         return _apart(tops), np.argsort(-doubt, axis=-1, kind="stable")
 
+    def listed(self, T: IntArray, apart: BoolArray, doubtful: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the items of the next list, the least observed first, and their counts, shape `(..., M)` each.
+
+        These are the least observed of the items that tell two draws `apart`, then others by doubt, given the counts in
+        the steps made, a row of the mask that `draw` returned, and its order, shape `(..., L)` each.
+        """
+        bits = self.L.bit_length()  # a count and a place in one number, as sorting numbers is fast
+        key = np.take_along_axis(np.where(apart, T, _FAR), doubtful, -1) << bits | np.arange(self.L)
+        first = np.take_along_axis(doubtful, np.sort(key, axis=-1)[..., : self.M] & (1 << bits) - 1, -1)
+        turn = np.sort(np.take_along_axis(T, first, -1) << bits | np.arange(self.M), axis=-1)
+        return np.take_along_axis(first, turn & (1 << bits) - 1, -1), turn >> bits
+
 
 def _apart(tops: BoolArray) -> BoolArray:
     """Return for each draw in which items the next draw with another set differs; in none if all agree."""
@@ -359,10 +369,8 @@ def _counts_of(known: Sequence[Sequence[int]], L: int) -> tuple[IntArray, IntArr
         raise ConfigError(f"known has {len(known)} pairs, but there are {L} items; give [looks, clicks] for each")
     for place, pair in enumerate(known, 1):
         if len(pair) != 2 or any(type(number) is not int for number in pair) or not 0 <= pair[1] <= pair[0]:
-            raise ConfigError(
-                f"known: pair {place} is {list(pair)!r}, but must be [looks, clicks], two whole numbers of which "
-                "clicks is from 0 to looks"
-            )
+            needed = "[looks, clicks], two whole numbers of which clicks is from 0 to looks"
+            raise ConfigError(f"known: pair {place} is {list(pair)!r}, but must be {needed}")
     looks, clicks = np.array(known, np.int64).T
     return looks, clicks
 
@@ -395,7 +403,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: _Prior | Laws = "uniform",
+        prior: Literal["uniform", "jeffreys"] | Laws = "uniform",
         list_length: int | None = None,
         known: list[list[int]] | None = None,
         *,
@@ -407,14 +415,14 @@ class Posterior:
             raise ConfigError(f"prior is {prior!r}; {suggest(str(prior), PRIORS)}")
         self.rule, self._rng = PosteriorRule(L, K, delta, epsilon, law, min(list_length or K, L)), rng
         self.known_T, self.known_S = np.zeros((2, L), np.int64) if known is None else _counts_of(known, L)
+        self.apart, self.doubtful = np.zeros((DRAWS, L), bool), np.arange(L)
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
-        """Go on from these counts and clicks, shape `(L,)`."""
+        """Go on from these counts and clicks, shape `(L,)`, and with new draws."""
         self.T, self.S = T.copy(), S.copy()
         self.steps = self.next_look = self.lists = self.next_draw = 0
         self.over = False
-        self.apart, self.doubtful = np.zeros((DRAWS, self.rule.L), bool), np.arange(self.rule.L)
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -439,8 +447,7 @@ class Posterior:
         """
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
-            may_be = bool(self.rule.may_be_over(*self._all))  # exact chances take longer
-            self.over = may_be and self.rule.is_sure(*self._all)
+            self.over = bool(self.rule.may_be_over(*self._all)) and self.rule.is_sure(*self._all)  # the latter is slow
         return self.over
 
     @property
@@ -458,12 +465,9 @@ class Posterior:
         if self.lists >= self.next_draw:
             self.next_draw = self.lists + self.rule.renewal(self.lists)
             self.apart, self.doubtful = self.rule.draw(*self._all, self.noise())
-        items = self.doubtful
-        apart = self.apart[self.lists % DRAWS, items]
+        shown: list[int] = self.rule.listed(self.T, self.apart[self.lists % DRAWS], self.doubtful)[0].tolist()
         self.lists += 1
-        first = items[np.lexsort((np.where(apart, self.T[items], 0), ~apart))[: self.rule.M]]  # ties stay in order
-        order: list[int] = first[np.argsort(self.T[first], kind="stable")].tolist()
-        return order
+        return shown
 
     def noise(self) -> FloatArray:
         """Return the numbers for the next draws."""

@@ -50,7 +50,6 @@ def findings(
 
     Args:
         looks: rows of item, place, block, looks and clicks.
-        items: names of the items.
         several: number of pages with two clicks or more.
         in_order: whether users are to look from the top; else places may differ, as lists have a random order.
         pairs: number of pairs of clicks on a page that are expected, if no page has two.
@@ -68,11 +67,9 @@ def findings(
         tests.append(Check("clicks", "", float(np.exp(-pairs)), _ONLY_ONE))
     found = [one for one in _holm(tests) if one.p < _LEVEL]
     if several and in_order:
-        sentence = (
-            f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more: users go on after a "
-            "click, and what they look at below the first one is not used; a test that reads whole pages uses it"
-        )
-        found.insert(0, Check("clicks", "", 0.0, sentence))
+        pages = f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more"
+        why = "users go on after a click, and what they look at below the first one is not used"
+        found.insert(0, Check("clicks", "", 0.0, f"{pages}: {why}; a test that reads whole pages uses it"))
     return found
 
 
@@ -94,10 +91,7 @@ def expected_pairs(items: IntArray, clicked: BoolArray) -> float:
     """Return how many pairs of clicks on one page are expected if items are clicked independently of each other.
 
     None at all have then, by the law of Poisson, a chance of `exp` of minus this number. One look more than there was
-    keeps the rates of items with few looks from being too large.
-
-    Args:
-        items, clicked: items of each page, and whether they were clicked, shape `(n, M)` each.
+    keeps the rates of items with few looks from being too large. Both arrays have the shape `(n, M)`.
     """
     looks, clicks = np.bincount(items.ravel()), np.bincount(items.ravel(), clicked.ravel())
     rates = (clicks / (looks + 1))[items]

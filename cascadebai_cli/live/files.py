@@ -1,18 +1,16 @@
 """What `live` does: files in and out, the status in words, and a rehearsal with simulated users."""
 
 import csv
-import io
 import json
 import os
 import re
 import sqlite3
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from itertools import chain
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,7 @@ from cascadebai_cli.live.live import Live, Page, Status, Told, rehearsal
 from cascadebai_cli.live.state import Terms, plain
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
-from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
+from cascadebai_cli.logs.sheet import STDIN, Faults, Sheet, marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
 from cascadebai_cli.options import record_options
 from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted, values_of
@@ -32,15 +30,11 @@ from cascadebai_cli.text import Table, count, listed, percent, quantity, quoted,
 
 
 def start(directory: Path, items: str | None, log: Path | None, columns: str | None, **terms: Any) -> Live:
-    """Make a new test; `terms` are further arguments of `Live`.
+    """Make a new test in a new directory; `terms` are further arguments of `Live`.
 
-    Args:
-        directory: a new directory.
-        items: a file with a name on each line, below a line `item` if there is one (a first line such as
-            `# names.txt` is left out); `items.csv` of a plan; or names with commas between them; `None` takes those of
-            the log.
-        log: counts to start with.
-        columns: its columns with commas between them, if they are not item, clicks, views and perhaps position.
+    `items` names a file with a name on each line, below a line `item` if there is one (a first line such as
+    `# names.txt` is left out), or `items.csv` of a plan, or has names with commas between them; `None` takes those of
+    the log, whose columns are named with commas between them if they are not item, clicks, views and perhaps position.
 
     Raises:
         ConfigError: if a value is not usable; nothing is written then.
@@ -51,9 +45,8 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
         raise ConfigError("--columns names the columns of a log, but there is none; add --log, or leave --columns out")
     named: list[Any] = [] if columns is None else values_of(columns)
     if columns is not None and (len(named) not in (3, 4) or len(set(named)) < len(named)):
-        raise ConfigError(
-            f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position, each once"
-        )
+        of = "the columns of item, clicks, views and perhaps position, each once"
+        raise ConfigError(f"--columns {quoted(columns)}: name {of}")
     start_with = (log, Layout(*named)) if named else log
     return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
 
@@ -91,16 +84,11 @@ def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
             continue
         columns = list(zip(header, *rows, strict=True))
         without_header = sum(map(_are_counts, columns)) > (separator == ",")  # `3 for 1,20` is a name
-        if {cell.strip().lower() for cell in header} & _NAMES or any(map(_is_count, columns)) or without_header:
-            raise ConfigError(
-                f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
-                "on each line, below a line item if you like; --log takes counts"
-            )
-
-
-def _is_count(column: Sequence[str]) -> bool:
-    """Return whether a column has numbers below a header that is none."""
-    return not re.search("[0-9]", column[0]) and _are_counts(column[1:])
+        with_header = any(not re.search("[0-9]", name) and _are_counts(cells) for name, *cells in columns)
+        if {cell.strip().lower() for cell in header} & _NAMES or with_header or without_header:
+            fault = f"has several columns ({', '.join(header)}), but --items takes names alone"
+            remedy = "give a name on each line, below a line item if you like; --log takes counts"
+            raise ConfigError(f"{shown(path)} {fault}: {remedy}")
 
 
 def _are_counts(cells: Sequence[str]) -> bool:
@@ -147,27 +135,18 @@ def _refuse_another(out: Path) -> None:
 
 
 def _as_csv(pages: Sequence[Page], terms: Terms) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_SHOWN.split(","))
-    writer.writerows((terms.name_of(page.id), i, item) for page in pages for i, item in enumerate(page.items, 1))
-    return text.getvalue()
+    rows = [(terms.name_of(page.id), place, item) for page in pages for place, item in enumerate(page.items, 1)]
+    return pd.DataFrame(rows, columns=_SHOWN.split(",")).to_csv(index=False, lineterminator="\n")
 
 
 def take(
-    live: Live, file: Path, names: Mapping[str, str] | None = None, separator: str | None = None
+    live: Live, file: Path, names: Mapping[str, str | None] | None = None, separator: str | None = None
 ) -> tuple[int, int]:
     """Take the clicks of a file: all of its pages or, if one is wrong, none.
 
     The file has a row for each page with `page` and the `item` or the `position` of the click, empty for none (if both
     are there, they must fit); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column
-    for each item with 0, 1 or nothing.
-
-    Args:
-        live: the test.
-        file: CSV with any separator and encoding that `plan` reads; `-` is stdin.
-        names: name of one of these columns -> what it is called in the file.
-        separator: separator of values, found out if `None`.
+    for each item with 0, 1 or nothing. `names` are what these columns are called in the file, if not so.
 
     Returns:
         how many pages were told for the first time, and how many are in the file.
@@ -176,7 +155,7 @@ def take(
         ConfigError: naming the line that is wrong.
     """
     name, line = shown(file), 0
-    called = {column: plain(given) for column, given in (names or {}).items()}
+    called = {column: plain(given) for column, given in (names or {}).items() if given}
     told = _told_in(file, name, live.terms, called, separator)
 
     def pages() -> Iterator[Told]:
@@ -185,7 +164,7 @@ def take(
             yield said
 
     try:
-        return live.tell_many(pages()), len(told)
+        return live.tell_many(pages()), len({said.page for _, said in told})
     except ConfigError as error:
         if isinstance(error.__cause__, sqlite3.Error):  # no line is to blame for a full disk
             raise
@@ -196,116 +175,68 @@ _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "click
 """Columns, and what they are called in a file if nothing else is said."""
 
 
+_SECOND = (
+    "has a second row with another item or position, and no column clicked says which rows are clicks; name this "
+    "column with --clicks, add one of 0 and 1, or keep one row for each page"
+)
+
+
 def _told_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> list[tuple[int, Told]]:
-    """Return what the file says of each page, and its first line there."""
+    """Return what the file says of each page, and its first line there; of each row if each row is a page."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
-    rows, is_wide, marks_alone = _one_row_an_item(file, name, terms, names, separator)
-    has_marks, as_shown = "clicked" in rows, terms.page_size == 1 and {"item", "position"} <= set(rows)
-    rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
-    clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, as_shown)
-    clicks: dict[int, dict[int, list[Any]]] = {}
-    skips: dict[int, list[Any]] = {}
-    columns = (rows["page"], rows["item"], rows["position"])
-    for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
-        number, one = _row(f"{name}:{line}", terms, page, item, position)
-        of_line = clicks.setdefault(number, {}).setdefault(line, [])
-        if click and one is None:
-            raise ConfigError(f"{name}:{line}: the click has neither an item nor a position; nothing was taken")
-        if click:
-            of_line.append(one)
-        elif one:
-            skips.setdefault(number, []).append(one)
-    if not clicks:
+    sheet = _whole_sheet(file, name, separator)
+    rows = _named(sheet.rows, name, names, terms.items)
+    of_items = [column for column in rows if column in terms.items and column not in _COLUMNS]
+    is_wide = not {"item", "position"} & set(rows)
+    if "page" not in rows or (is_wide and not of_items):
+        needed = "page, and item or position of the click, or what show writes and a column clicked with 0 and 1"
+        raise ConfigError(
+            f"{name} has the columns {', '.join(sheet.header)}; it needs {needed}, or a column for each item"
+        )
+    has_zeros = is_wide and any((marks_of(rows[column]) == 0).any() for column in of_items)
+    if is_wide:
+        rows = _row_an_item(rows, name, of_items, has_zeros)
+    marked = "clicked" in rows
+    begins: dict[int, tuple[int, int]] = {}  # of each page, or of each row that is one: its first line and its number
+    clicks, skips = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+    for line, page, one, click in _read(rows, name, terms):
+        part = line if is_wide or not marked else page
+        begins.setdefault(part, (line, page))
+        if one is not None:
+            (clicks if click else skips)[part].append(one)
+    if not begins:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
-    if is_wide or not has_marks:
-        _refuse_two_contents(clicks, name)
-    unsaid: list[Any] | None = [] if marks_alone else None
-    return [
-        (min(of_lines), Told(page, list(chain(*of_lines.values())), skips.get(page, unsaid), is_wide))
-        for page, of_lines in clicks.items()
-    ]
+    first = {page: part for part, (_, page) in reversed(begins.items())}
+    for part, (line, page) in begins.items():
+        now, before = clicks[part], clicks[first[page]]
+        if now != before:
+            twice = f"is there twice, with other clicks on line {first[page]}"
+            _refuse(name, line, f"page {page} {_SECOND if now and before and not marked else twice}")
+    if not marked and terms.page_size == 1 and {"item", "position"} <= set(rows) and all(clicks.values()):
+        fault = "its rows are those of items that were shown, and nothing says which were clicked"
+        remedy = "name it with --clicks, or give one row for each page"
+        raise ConfigError(f"{name} has no column clicked: {fault}; {remedy}; nothing was taken")
+    unsaid: list[Any] | None = [] if is_wide and not has_zeros else None
+    return [(line, Told(page, clicks[part], skips.get(part, unsaid), is_wide)) for part, (line, page) in begins.items()]
 
 
-def _row(where: str, terms: Terms, page: str, item: str, position: str) -> tuple[int, Any]:
-    """Return the number of a page, and the item, the position, or a pair of both; `None` if there is neither."""
-    try:
-        number = terms.page_called(page)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}; nothing was taken") from error
-    whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", position)  # tables with gaps are often written with 1.0 for 1
-    if position and whole is None:
-        raise ConfigError(f"{where}: position {position!r} is no whole number; nothing was taken")
-    at = int(whole[1]) if whole else None
-    return number, (item or None) if at is None else (item, at) if item else at
+def _refuse(name: str, line: object, sentence: str) -> NoReturn:
+    raise ConfigError(f"{name}:{line}: {sentence}; nothing was taken")
 
 
-def _one_row_an_item(
-    file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
-) -> tuple[pd.DataFrame, bool, bool]:
-    """Return the rows of a file, whether each was a page with a column for each item, and these marked clicks alone."""
+def _whole_sheet(file: Path, name: str, separator: str | None) -> Sheet:
+    """Return the table of a file that was not cut off."""
     text = plain(read_any_text(file, name)[0])
     sheet = sheet_of(text, name, separator=separator)
     Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
     ends = not len(sheet.rows) or text.endswith(("\n", "\r"))
     if not ends and (sheet.sizes[-1] < len(sheet.header) or not str(sheet.rows.iloc[-1, -1]).strip()):
-        raise ConfigError(
-            f"{name}:{sheet.rows.index[-1]}: the last line lacks its last value and its end, as if the file was cut "
-            "off there; take a whole copy, or end this line; nothing was taken"
-        )
-    rows = _named(sheet.rows.apply(lambda column: column.str.strip()), name, names, terms.items)
-    if "page" in rows and {"item", "position"} & set(rows):
-        return rows, False, False
-    wide = [column for column in rows if column in terms.items and column not in _COLUMNS]
-    if "page" not in rows or not wide:
-        raise ConfigError(
-            f"{name} has the columns {', '.join(sheet.header)}; it needs page, and item or position of the "
-            "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
-        )
-    marks_alone = not any((marks_of(rows[column]) == 0).any() for column in wide)
-    for line in [] if marks_alone else rows.index[(rows[wide] == "").all(axis=1)]:
-        raise ConfigError(
-            f"{name}:{line}: page {rows['page'][line]} has neither a 0 nor a 1, though other pages have a 0 for what "
-            "was not clicked; write 0, or leave the page out if nobody looked at it; nothing was taken"
-        )
-    cells = rows[["page", *wide]].melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
-    empty = cells["clicked"] == ""
-    return cells.assign(clicked=cells["clicked"].mask(empty, "0")) if marks_alone else cells[~empty], True, marks_alone
-
-
-def _refuse_two_contents(clicks: Mapping[int, Mapping[int, list[Any]]], name: str) -> None:
-    """Refuse a file where each line is all of a page, if two lines of a page differ; given the clicks of both."""
-    for page, of_lines in clicks.items():
-        first, *others = of_lines
-        for line in (line for line in others if of_lines[line] != of_lines[first]):
-            raise ConfigError(
-                f"{name}:{line}: page {page} is there twice, with other clicks on line {first}; nothing was taken"
-            )
-
-
-def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
-    """Return which rows have a click, if there is one row for each page, which may be `as_shown` by `show`.
-
-    Raises:
-        ConfigError: if the rows may be items that were shown, of which nothing says whether they were clicked.
-    """
-    clicked = (rows["item"] != "") | (rows["position"] != "")
-    different = rows[clicked].drop_duplicates(["page", "item", "position"])
-    for line in different.index[different["page"].duplicated()]:
-        page = rows["page"][line]
-        raise ConfigError(
-            f"{name}:{line}: page {page} has a second row with another item or position, and no column clicked says "
-            "which rows are clicks; name this column with --clicks, add one of 0 and 1, or keep one row for each page; "
-            "nothing was taken"
-        )
-    if as_shown and len(rows) and clicked.all():
-        raise ConfigError(
-            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
-            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
-        )
-    return clicked
+        sentence = "the last line lacks its last value and its end, as if the file was cut off there"
+        _refuse(name, sheet.rows.index[-1], f"{sentence}; take a whole copy, or end this line")
+    return replace(sheet, rows=sheet.rows.apply(lambda column: column.str.strip()))
 
 
 def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str], items: Sequence[str]) -> pd.DataFrame:
@@ -327,11 +258,49 @@ def _first(low: Mapping[str, str], called: Sequence[str], items: Sequence[str]) 
     return next(there, None)
 
 
+def _row_an_item(rows: pd.DataFrame, name: str, of_items: Sequence[str], has_zeros: bool) -> pd.DataFrame:
+    """Return a row for each item of a page, given columns for the items; nothing means 0 where there are no zeros."""
+    for line in rows.index[(rows[of_items] == "").all(axis=1)] if has_zeros else ():
+        sentence = f"page {rows['page'][line]} has neither a 0 nor a 1, though other pages have a 0 for what was not"
+        _refuse(name, line, f"{sentence} clicked; write 0, or leave the page out if nobody looked at it")
+    cells = (
+        rows[["page", *of_items]]
+        .melt("page", of_items, "item", "clicked", ignore_index=False)
+        .sort_index(kind="stable")
+    )
+    empty = cells["clicked"] == ""
+    return cells[~empty] if has_zeros else cells.assign(clicked=cells["clicked"].mask(empty, "0"))
+
+
 def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
     marks = marks_of(rows["clicked"])
-    for line, text in rows["clicked"][marks.isna()].iloc[:1].items():
-        raise ConfigError(f"{name}:{line}: clicked {text!r} is neither 0 nor 1; nothing was taken")
+    for line, text in rows["clicked"][marks.isna()].items():
+        _refuse(name, line, f"clicked {text!r} is neither 0 nor 1")
     return marks == 1
+
+
+def _read(rows: pd.DataFrame, name: str, terms: Terms) -> Iterator[tuple[int, int, Any, bool]]:
+    """Yield line, page, item or position (a pair of both, or `None` for neither), and whether this was clicked."""
+    columns = (rows[column] if column in rows else [""] * len(rows) for column in ("page", "item", "position"))
+    marks = _marks(rows, name) if "clicked" in rows else [None] * len(rows)
+    for line, page, item, position, mark in zip(rows.index.tolist(), *columns, marks, strict=True):
+        try:
+            number, one = terms.page_called(page), _item_or_place(item, position)
+            click = one is not None if mark is None else mark
+            if click and one is None:
+                raise ConfigError("the click has neither an item nor a position")
+        except ConfigError as error:
+            _refuse(name, line, str(error))
+        yield line, number, one, click
+
+
+def _item_or_place(item: str, position: str) -> Any:
+    if not position:
+        return item or None
+    if not re.fullmatch(r"[0-9]{1,18}(\.0*)?", position):  # tables with gaps are often written with 1.0 for 1
+        raise ConfigError(f"position {position!r} is no whole number")
+    place = int(position.partition(".")[0])
+    return (item, place) if item else place
 
 
 # --- status ---------------------------------------------------------------------------------------------------------
@@ -402,14 +371,9 @@ def _end_in_words(status: Status) -> str:
 def rehearse(live: Live, rates: Path, pages: int, delay: int, lost: float, users: str, seed: int) -> Live:
     """Return a test in memory with the terms of another one, after simulated users went through its ask and tell.
 
-    Args:
-        live: the other test, which stays as it is.
-        rates: CSV file with the columns `item` and `rate`.
-        pages: most page views.
-        delay: page views until the clicks of a page are told.
-        lost: share of pages that are never told.
-        users: kind of users, with its first number if one is given, such as `position-based=0.7`.
-        seed: seed of users and losses.
+    `rates` is a CSV file with the columns `item` and `rate`, `pages` the most page views, `delay` page views until the
+    clicks of a page are told, `lost` the share of pages that are never told, and `users` a kind of users, with its
+    first number if one is given, such as `position-based=0.7`.
 
     Raises:
         ConfigError: for a share, users or rates that are not usable.
@@ -449,13 +413,12 @@ def _rates_of(items: Sequence[str], file: Path) -> dict[str, float]:
 
 def _users_of(text: str) -> Users:
     kind, equals, number = text.partition("=")
-    if kind not in USERS:
-        raise ConfigError(f"--users {quoted(text)}: {suggest(kind, USERS)}")
-    if equals and not list(record_options(USERS[kind])):
-        raise ConfigError(f"--users {quoted(text)}: {kind} takes no number; write {kind}")
     try:
+        if kind not in USERS:
+            raise ConfigError(suggest(kind, USERS))
+        if equals and not list(record_options(USERS[kind])):
+            raise ConfigError(f"{kind} takes no number; write {kind}")
         return USERS[kind](*([float(number)] if equals else []))
-    except ConfigError as error:
-        raise ConfigError(f"--users {quoted(text)}: {error}") from None
-    except ValueError:
-        raise ConfigError(f"--users {quoted(text)}: {number!r} is no number; write one such as {kind}=0.7") from None
+    except ValueError as error:
+        fault = error if isinstance(error, ConfigError) else f"{number!r} is no number; write one such as {kind}=0.7"
+        raise ConfigError(f"--users {quoted(text)}: {fault}") from None

@@ -15,7 +15,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
+from cascadebai_cli.learners.posterior import DRAWS, Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, expected_pairs, findings
 from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, plain
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
@@ -45,13 +45,11 @@ class Page(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What is said of a page; all of it must fit the page.
+    """What is said of a page, by its number or its name in files; all of it must fit the page.
 
-    Attributes:
-        page: its number, or its name in files.
-        clicked, skipped: what was clicked, and of what it is said that it was not: names of items, positions from 1, or
-            pairs of both. If there is a list of the latter, each item that counts is in one of the two.
-        of_all: whether items that the page does not show may be said not to be clicked.
+    What was `clicked`, and what it is said of that it was `skipped`, are names of items, positions from 1, or pairs of
+    both; if there is a list of the latter, each item that counts is in one of the two. With `of_all`, items that the
+    page does not show may be said to be skipped.
     """
 
     page: Any
@@ -157,12 +155,12 @@ class Live:
         log: Any = None,
         reads: Literal["click", "page"] = "click",
     ) -> None:
-        known = None if log is None else counts_of(log)
-        names = list(known) if items is None and known is not None else items
+        known = {} if log is None else counts_of(log)
         chosen = {"stopping": stopping, "prior": prior, "reads": reads}
+        names = list(known) or None if items is None else items
         terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
         self._go_on(State(None if path is None else _directory(path), terms))
-        self.notes = () if known is None else _differences(terms.items, known)
+        self.notes = _differences(terms.items, known) if known else ()
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
 
@@ -203,10 +201,10 @@ class Live:
     @contextmanager
     def asking(self, n: int) -> Iterator[list[Page]]:
         """Let a block have the next pages, as `ask`; they are given out only if the block ends well."""
-        check_whole("n", n, 1, _MOST_PAGES)
+        n = check_whole("n", n, 1, _MOST_PAGES)
         with self._state.changing():
             asked, _ = self._state.numbers()
-            lists = self._next(*self._state.counts(), self._state.untold(), int(n), seed=asked)
+            lists = self._next(*self._state.counts(), self._state.untold(), n, seed=asked)
             self._state.add(asked + 1, lists)
             yield [Page(number, self._names(shown)) for number, shown in enumerate(lists, asked + 1)]
 
@@ -264,21 +262,11 @@ class Live:
         with self._state.reading():
             T, S = self._state.counts()
             asked, told = self._state.numbers()
-            found, best, stop = self._findings(told), self._best(), self._state.stop()
-        inside = np.isin(self.terms.items, best)
-        return Status(
-            stop is not None,
-            best if stop else None,
-            best,
-            self._items(T, S),
-            asked,
-            told,
-            asked - told,
-            told - stop[0] if stop else 0,
-            1 - self._belief.chance_of_error(T, S, inside),
-            (0, 0, 0) if stop else self._more(T, S),
-            tuple(found),
-        )
+            found, best, stop = tuple(self._findings(told)), self._best(), self._state.stop()
+        items, out, answer = self._items(T, S), asked - told, best if stop else None
+        chance = 1 - self._belief.chance_of_error(T, S, np.isin(self.terms.items, best))
+        late, more = (told - stop[0], (0, 0, 0)) if stop else (0, self._more(T, S))
+        return Status(bool(stop), answer, best, items, asked, told, out, late, chance, more, found)
 
     def picture(self) -> "Figure":
         """Return a matplotlib figure of the intervals of the items, by pages in the order in which they were told."""
@@ -290,7 +278,7 @@ class Live:
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
         over = stop[0] if stop else None
-        views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), *([over] if over else [])])
+        views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), over or 1])
         counts = [self._counted(items[:n], clicked[:n]) for n in views.tolist()]
         curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
@@ -341,10 +329,12 @@ class Live:
         looks, lists = _expected_looks(untold, ends), list[list[int]]()
         while len(lists) < n:
             out = len(untold) + len(lists)
-            if out:
-                more = np.rint(looks).astype(np.int64)
-                learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
-            made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100)))]
+            more = np.rint(looks).astype(np.int64)
+            learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
+            made = [list(learner.select())]
+            if isinstance(learner, Posterior):
+                learner.next_draw = DRAWS  # its draws are good as long as nothing more is known
+            made += [list(learner.select()) for _ in range(1, min(n - len(lists), max(1, out // 100), DRAWS))]
             looks += _expected_looks(np.array(made), ends)
             lists += [mixed.permutation(one).tolist() for one in made] if reads_all else made
         return lists
@@ -366,12 +356,11 @@ class Live:
         Raises:
             ConfigError: if it does not fit the page, or what was told before.
         """
-        page = told.page
-        page = self.terms.page_called(page) if isinstance(page, str) and "-" in page else page
+        named = isinstance(told.page, str) and "-" in told.page
+        page = self.terms.page_called(told.page) if named else told.page
         if isinstance(page, bool) or not isinstance(page, int | np.integer):
             raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
-        page = int(page)
-        items, known = self._state.page(page)
+        items, known = self._state.page(page := int(page))
         shown = self._names(items)
         skipped = [one for one in told.skipped or () if one in shown or not told.of_all]
         clicks, skips = (_places(page, shown, said) for said in (told.clicked, skipped))
@@ -379,20 +368,16 @@ class Live:
         looked = np.flatnonzero(self.terms.looked(outcomes[None])[0]).tolist()
         for place in set(clicks).intersection(skips):
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
-        for place in [] if told.skipped is None else [at for at in looked if at not in (*clicks, *skips)]:
-            raise ConfigError(
-                f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other items "
-                "of this page; give each item of the page a row, or a column"
-            )
+        for place in sorted({*looked} - {*clicks, *skips}) if told.skipped is not None else ():
+            sentence = f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other"
+            raise ConfigError(f"{sentence} items of this page; give each item of the page a row, or a column")
         if known is None:
-            seen = items[: len(looked)]
-            self._state.tell(page, clicks, seen)
-            return seen, outcomes[: len(seen)].astype(int).tolist()
+            self._state.tell(page, clicks, items[: len(looked)])
+            return items[: len(looked)], outcomes[looked].astype(int).tolist()
         if known != clicks:
-            raise ConfigError(
-                f"page {page} was told before with {_clicks_in_words(known)}, and now with {_clicks_in_words(clicks)}; "
-                "the first is kept, so leave this page out"
-            )
+            first, now = map(_clicks_in_words, (known, clicks))
+            sentence = f"page {page} was told before with {first}, and now with {now}"
+            raise ConfigError(f"{sentence}; the first is kept, so leave this page out")
         return None
 
     def _items(self, T: IntArray, S: IntArray) -> tuple[ItemStatus, ...]:
@@ -490,8 +475,6 @@ def _place(page: int, shown: Sequence[str], one: Any) -> int:
 
 def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:
     """Return how many looks the items of some pages will get, shape `(L,)`, if looks at them end a page so often."""
-    if not len(lists):
-        return np.zeros(len(ends))
     goes_on = np.cumprod(1 - ends[lists], axis=1)
     looks = np.column_stack([np.ones(len(lists)), goes_on[:, :-1]])
     return np.bincount(lists.ravel(), looks.ravel(), len(ends)).astype(np.float64)

@@ -44,31 +44,28 @@ _TABLES = (
     "CREATE TABLE looks (item INTEGER, place INTEGER, block INTEGER, T INTEGER NOT NULL, S INTEGER NOT NULL, "
     "PRIMARY KEY (item, place, block)) WITHOUT ROWID",
 )
-_UPGRADES = {
-    2: (
-        "ALTER TABLE pages ADD COLUMN told INTEGER",
-        "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
-        "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
-        "CREATE UNIQUE INDEX told ON pages (told)",
-        "DROP INDEX untold",
-    ),
-    3: (  # a prior was a single law
-        "UPDATE meta SET value = json_set(value, '$.prior', "
-        "json_array(json_array(0.0, json_extract(value, '$.prior')))) WHERE key = 'terms'",
-    ),
-}
-"""What brings a file of a format to the next one when it is opened."""
+_BEFORE = 2
+"""The format of version 1.1.0."""
+_UPGRADE = (
+    "ALTER TABLE pages ADD COLUMN told INTEGER",
+    "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
+    "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
+    "CREATE UNIQUE INDEX told ON pages (told)",
+    "DROP INDEX untold",
+    "UPDATE meta SET value = json_set(value, '$.prior', json_array(json_array(0.0, json_extract(value, '$.prior')))) "
+    "WHERE key = 'terms'",  # a prior was a single law
+    f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'",
+)
+"""What brings a file of this format to the one of now when it is opened."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a test is about; it does not change. Arguments as for `Live`, but for these.
+    """What a test is about; it does not change. Arguments are those of `Live`, but for these.
 
-    Attributes:
-        prior: the laws that the click rates may have, before any click and the log.
-        start: looks and clicks of each item before the first page, from a log.
-        tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
-            none in tests that were begun before there were such letters.
+    `prior` has the laws that the click rates may have, before any click and the log. `start` has the looks and the
+    clicks of each item before the first page, from a log. `tag` has the letters before the numbers of its pages in
+    files, so that pages of another test are refused; none in tests that were begun before there were such letters.
     """
 
     items: tuple[str, ...]
@@ -99,14 +96,11 @@ class Terms:
             ConfigError: if it is no name of a page, or that of another test.
         """
         found = re.fullmatch(r"(?:([a-z]+)-)?([0-9]{1,18})(?:\.0*)?", name)  # tables with gaps often have 1.0 for 1
+        first = self.name_of(1)
         if found is None:
-            raise ConfigError(
-                f"page {name!r} is no name of a page; give those that show wrote, such as {self.name_of(1)}"
-            )
+            raise ConfigError(f"page {name!r} is no name of a page; give those that show wrote, such as {first}")
         if found[1] and found[1] != self.tag:
-            raise ConfigError(
-                f"page {name} is one of another test; the pages of this one are called {self.name_of(1)} and so on"
-            )
+            raise ConfigError(f"page {name} is one of another test; the pages of this one are called {first} and so on")
         return int(found[2])
 
 
@@ -122,9 +116,8 @@ def _as_tuple(value: Any) -> Any:
 class State:
     """The file of a test; `changing` and `reading` say what a block does with it.
 
-    Args:
-        directory: directory of the file; `None` keeps the state in memory.
-        new: the terms of a new test; `None` goes on with the one that is there.
+    It is in a directory, or in memory if this is `None`. `new` are the terms of a new test; without them, the one that
+    is there is gone on with.
 
     Raises:
         ConfigError: if the directory holds no test, or one of another version; for a new test, if it holds one already,
@@ -134,9 +127,11 @@ class State:
     def __init__(self, directory: Path | None, new: Terms | None = None) -> None:
         self.name = str(directory or "this test")
         self._lock = threading.RLock()
-        if directory is not None:
-            _find_or_make(directory, new is not None)
         file = ":memory:" if directory is None else directory / _FILE
+        if directory is not None and new is not None:
+            _make(directory)
+        elif directory is not None and not os.path.isfile(file):
+            raise ConfigError(f"{directory} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
         with self._in_words():
             self._db = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         if new is not None:
@@ -163,39 +158,29 @@ class State:
     def _terms(self) -> Terms:
         with self.reading():
             if not self._is_begun():
-                raise ConfigError(
-                    f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so "
-                    "take a copy of it; if not, its start was interrupted; start it again"
+                fault = (
+                    f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so"
                 )
+                raise ConfigError(f"{fault} take a copy of it; if not, its start was interrupted; start it again")
             version = self._meta("version")
-        if version not in (*_UPGRADES, _VERSION):
-            raise ConfigError(
-                f"{self.name} was written by another version of this program (format {version}, this one reads "
-                f"{_VERSION}); take that version, or start a new test"
-            )
-        if version != _VERSION:
-            self._upgrade()
+        if version not in (_BEFORE, _VERSION):
+            fault = f"was written by another version of this program (format {version}, this one reads {_VERSION})"
+            raise ConfigError(f"{self.name} {fault}; take that version, or start a new test")
+        if version == _BEFORE:
+            with self.changing():  # another process may have done this by now
+                for change in _UPGRADE if self._meta("version") == _BEFORE else ():
+                    self._db.execute(change)
         with self.reading():
             held = {name: _as_tuple(value) for name, value in self._meta("terms").items()}
         return Terms(**{**held, "items": tuple(map(plain, held["items"]))})
 
-    def _upgrade(self) -> None:
-        with self.changing():
-            for version in range(self._meta("version"), _VERSION):
-                for change in _UPGRADES[version]:
-                    self._db.execute(change)
-            self._db.execute(f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'")
-
-    def changing(self) -> AbstractContextManager[None]:
-        """Make a block one transaction: all of it is on disk at its end, or nothing."""
-        return self._transaction("IMMEDIATE")
-
     def reading(self) -> AbstractContextManager[None]:
         """Let a block see one moment, whatever other processes write."""
-        return self._transaction("DEFERRED")
+        return self.changing("DEFERRED")
 
     @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
+    def changing(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        """Make a block one transaction: all of it is on disk at its end, or nothing."""
         with self._lock, self._in_words():
             self._db.execute(f"BEGIN {kind}")
             try:
@@ -214,16 +199,16 @@ class State:
             if "closed database" in str(error):
                 raise ConfigError(f"{self.name} was closed; if it has a directory, Live.open goes on with it") from None
             if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise ConfigError(
-                    f"{self.name}: its {_FILE} is damaged ({error}), and what was told is lost if there is no copy of "
-                    "it; put a whole copy in its place, or start a new test"
-                ) from error
-            busy = "locked" in str(error) or "within a transaction" in str(error)
-            way_out = "let the other process or block that writes come to its end" if busy else "give room and rights"
-            raise ConfigError(
-                f"{self.name}: its {_FILE} cannot be used ({error}); nothing of this was written, and what was told "
-                f"before is kept: {way_out}, and do it again"
-            ) from error
+                words = f"is damaged ({error}), and what was told is lost if there is no copy of it; "
+                words += "put a whole copy in its place, or start a new test"
+            else:
+                busy = "locked" in str(error) or "within a transaction" in str(error)
+                remedy = (
+                    "let the other process or block that writes come to its end" if busy else "give room and rights"
+                )
+                words = f"cannot be used ({error}); nothing of this was written, and what was told before is kept: "
+                words += f"{remedy}, and do it again"
+            raise ConfigError(f"{self.name}: its {_FILE} {words}") from error
 
     # --- what a block does ---------------------------------------------------------------------------------------
 
@@ -234,10 +219,7 @@ class State:
 
     def numbers(self) -> tuple[int, int]:
         """Return how many pages were asked for, and how many were told."""
-        ((asked, told),) = self._db.execute(
-            "SELECT COALESCE((SELECT MAX(id) FROM pages), 0), COALESCE((SELECT MAX(told) FROM pages), 0)"
-        )
-        return asked, told
+        return self._one("SELECT MAX(id) FROM pages")[0] or 0, self._one("SELECT MAX(told) FROM pages")[0] or 0
 
     def untold(self) -> IntArray:
         """Return the items of the pages that were not told, shape `(n, page_size)`."""
@@ -258,7 +240,7 @@ class State:
             ConfigError: if there is no such page.
         """
         held = -1 if abs(number) >= 2**63 else number  # SQLite has no such numbers
-        row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (held,)).fetchone()
+        row = self._one("SELECT items, clicks FROM pages WHERE id = ?", held)
         if row is None:
             asked = self.numbers()[0]
             given = f"has pages 1 to {asked:,}" if asked else "has no pages yet"
@@ -270,14 +252,10 @@ class State:
         change = "UPDATE pages SET clicks = ?, told = (SELECT COALESCE(MAX(told), 0) + 1 FROM pages) WHERE id = ?"
         self._db.execute(change, (json.dumps(clicks), number))
         looks = [(item, place, number // _BLOCK, int(place in clicks)) for place, item in enumerate(seen)]
-        self._db.executemany(
-            "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
-            "ON CONFLICT (item, place, block) DO UPDATE SET T = T + 1, S = S + excluded.S",
-            looks,
-        )
-        self._db.executemany(
-            "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
-        )
+        counts = [(item, click) for item, *_, click in looks]
+        more = "ON CONFLICT DO UPDATE SET T = T + 1, S = S + excluded.S"
+        self._db.executemany(f"INSERT INTO looks VALUES (?, ?, ?, 1, ?) {more}", looks)
+        self._db.executemany(f"INSERT INTO counts VALUES (?, 1, ?) {more}", counts)
 
     def stop(self) -> tuple[int, list[int]] | None:
         """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
@@ -307,24 +285,23 @@ class State:
 
     def pages_with_several_clicks(self) -> int:
         """Return how many pages have two clicks or more."""
-        (found,) = self._db.execute("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'").fetchone()
-        return int(found)
+        return int(self._one("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'")[0])
+
+    def _one(self, query: str, *values: Any) -> Any:
+        """Return the first row that a query finds; `None` if there is none."""
+        return self._db.execute(query, values).fetchone()
 
     def _is_begun(self) -> bool:
-        return bool(self._db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0])
+        return self._one("SELECT 1 FROM sqlite_master WHERE name = 'meta'") is not None
 
     def _meta(self, key: str) -> Any:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        row = self._one("SELECT value FROM meta WHERE key = ?", key)
         if row is None:
             raise CascadeError(f"{self.name}: its {_FILE} lacks {key}; take a copy of it that is whole")
         return json.loads(row[0])
 
 
-def _find_or_make(directory: Path, make: bool) -> None:
-    if not make:
-        if not (directory / _FILE).is_file():
-            raise ConfigError(f"{directory} holds no test; `cascadebai live start {for_shell(directory)}` makes one")
-        return
+def _make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / _FILE).touch()
@@ -356,9 +333,8 @@ def counts_of(log: Any) -> _Counts:
     source, layout = log if isinstance(log, tuple) and len(log) == 2 else (log, None)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     if (path is None and not isinstance(source, pd.DataFrame)) or not isinstance(layout, Layout | None):
-        raise ConfigError(
-            f"log is {quoted(log)}, but must be a CSV file or a pandas table, or a pair of this and a Layout"
-        )
+        needed = "a CSV file or a pandas table, or a pair of this and a Layout"
+        raise ConfigError(f"log is {quoted(log)}, but must be {needed}")
     if layout is None:
         there = source.columns if path is None else _header(path)
         layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
@@ -390,36 +366,38 @@ def _refuse_positions(name: str, cells: pd.DataFrame) -> None:
     looks = np.column_stack([cells["item"], place.rank(method="dense"), 0 * place, cells["views"], cells["clicks"]])
     worst = min((check.p for check in of_all_places(looks.astype(np.int64))), default=1.0)
     if worst < _SURE:
-        raise ConfigError(
-            f"{name}: items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are "
-            "looks; start with the rows of the first position only, or leave the log out"
+        fault = (
+            f"items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are looks"
         )
+        raise ConfigError(f"{name}: {fault}; start with the rows of the first position only, or leave the log out")
 
 
 def checked_terms(
-    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts | None, **chosen: Any
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: _Counts, **chosen: Any
 ) -> Terms:
-    """Return the terms of a test; `chosen` are those of which there are a few to choose from.
+    """Return the terms of a test, given the counts of its log, if there is one.
+
+    `chosen` are those of which there are a few to choose from.
 
     Raises:
         ConfigError: naming the first value that is not usable.
     """
     names = _checked_names(items)
-    size = K if page_size is None else page_size
-    check_whole("K", K, 1, len(names) - 1)
-    check_whole("page_size", size, 1, len(names))
-    check_whole("seed", seed, 0, 2**63 - 1)
-    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
-    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    checked: dict[str, Any] = {
+        "K": check_whole("K", K, 1, len(names) - 1),
+        "page_size": check_whole("page_size", K if page_size is None else page_size, 1, len(names)),
+        "seed": check_whole("seed", seed, 0, 2**63 - 1),
+        "delta": _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1),
+        "epsilon": _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1),
+    }
     for what, value in chosen.items():
         if value not in _CHOICES[what]:
             raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
-    prior = _prior_of(chosen["prior"], chosen["stopping"], names, known)
-    looks, clicks = zip(*((known or {}).get(name, (0, 0)) for name in names), strict=True)
-    if known is not None and not any(looks):
+    checked |= {**chosen, "prior": _prior_of(chosen["prior"], chosen["stopping"], names, known), "tag": _new_tag()}
+    looks, clicks = zip(*(known.get(name, (0, 0)) for name in names), strict=True)
+    if known and not any(looks):
         raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
-    chosen |= {"K": int(K), "delta": float(delta), "epsilon": float(epsilon), "page_size": int(size), "seed": int(seed)}
-    return Terms(tuple(names), start=(looks, clicks), tag=_new_tag(), **{**chosen, "prior": prior})
+    return Terms(tuple(names), start=(looks, clicks), **checked)
 
 
 def _checked_names(items: Any) -> list[str]:
@@ -440,12 +418,12 @@ def _checked_names(items: Any) -> list[str]:
     return names
 
 
-def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts | None) -> Laws:
+def _prior_of(prior: str, stopping: str, names: Sequence[str], known: _Counts) -> Laws:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
     if prior != "log":
         return PRIORS[prior]
-    if known is None:
+    if not known:
         raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
     if not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
@@ -460,12 +438,14 @@ def _new_tag() -> str:
     return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Refuse a value that is no whole number in a range."""
+def check_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a value that is a whole number in a range; any other is refused."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise ConfigError(f"{name} is {quoted(value)}, but must be a whole number from {least} to {count(most)}")
+    return int(value)
 
 
-def _check_number(name: str, value: Any, rule: str, fits: Any) -> None:
+def _check_number(name: str, value: Any, rule: str, fits: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(value):
         raise ConfigError(f"{name} is {quoted(value)}, but must be a number {rule}")
+    return float(value)

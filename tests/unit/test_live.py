@@ -21,6 +21,7 @@ from sweeps import call, environment
 
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import PosteriorRule
 from cascadebai_cli.live.checks import findings
 from cascadebai_cli.live.files import _names, rehearse, show, start, status_of, take
 from cascadebai_cli.live.live import _decided, rehearsal
@@ -169,6 +170,16 @@ def test_many_pages_at_once_show_more_than_one_list():
     shown = Counter(item for page in pages for item in page.items)
     assert len(shown) == 40
     assert max(shown.values()) < 3 * min(shown.values())
+
+
+def test_draws_last_for_several_lists_of_a_batch_which_differ_all_the_same(monkeypatch):
+    made, draw = [], PosteriorRule.draw
+    monkeypatch.setattr(PosteriorRule, "draw", lambda *given: made.append(1) or draw(*given))
+    live = cb.Live([f"i{i}" for i in range(60)], 5, stopping="posterior")
+    shown = Counter(page.items for page in live.ask(5_000))
+    assert len(made) < 700
+    assert len(shown) > 4_900
+    assert max(shown.values()) < 5
 
 
 def test_what_is_out_counts_when_pages_are_chosen_in_the_next_call_too():
@@ -904,21 +915,26 @@ def test_an_interrupted_start_can_be_started_again(tmp_path):
     assert cb.Live(NAMES, 2, path=tmp_path).ask()[0].id == 1
 
 
-def test_a_test_of_the_format_before_goes_on(tmp_path):
-    live, rng = cb.Live(NAMES, 2, path=tmp_path), np.random.default_rng(0)
-    live.tell_many((page.id, first_click(page, rng)) for page in live.ask(40)[::2])
-    status = live.status
-    live.close()
-    with sqlite3.connect(tmp_path / "live.sqlite") as db:
+def as_of_1_1_0(directory, prior):
+    """Bring the file of a test to the format of version 1.1.0, with this single law."""
+    with sqlite3.connect(directory / "live.sqlite") as db:
         for change in (
             "DROP INDEX told",
             "ALTER TABLE pages DROP COLUMN told",
             "CREATE INDEX untold ON pages (id) WHERE clicks IS NULL",
             "INSERT INTO meta VALUES ('told', '20')",
-            "UPDATE meta SET value = json_set(value, '$.prior', json('[[1.0, 1.0, 1.0]]')) WHERE key = 'terms'",
+            f"UPDATE meta SET value = json_set(value, '$.prior', json('{json.dumps(prior)}')) WHERE key = 'terms'",
             "UPDATE meta SET value = '2' WHERE key = 'version'",
         ):
             db.execute(change)
+
+
+def test_a_test_of_the_format_before_goes_on(tmp_path):
+    live, rng = cb.Live(NAMES, 2, path=tmp_path), np.random.default_rng(0)
+    live.tell_many((page.id, first_click(page, rng)) for page in live.ask(40)[::2])
+    status = live.status
+    live.close()
+    as_of_1_1_0(tmp_path, [[1.0, 1.0, 1.0]])
     upgraded = cb.Live.open(tmp_path).status
     assert replace(upgraded, more=status.more) == status  # how long it may still take is simulated while there is time
     again = cb.Live.open(tmp_path)
@@ -930,11 +946,8 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
 def test_a_test_whose_prior_was_one_law_goes_on_with_this_law(prior, tmp_path):
     live, rng = cb.Live(NAMES, 2, stopping="posterior", path=tmp_path, prior="jeffreys"), np.random.default_rng(0)
     live.tell_many((page.id, first_click(page, rng)) for page in live.ask(30))
-    with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute(
-            "UPDATE meta SET value = json_set(value, '$.prior', json(?)) WHERE key = 'terms'", [json.dumps(prior)]
-        )
-        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+    live.close()
+    as_of_1_1_0(tmp_path, prior)
     again = cb.Live.open(tmp_path)
     assert again.terms == replace(live.terms, prior=((0.0, prior),))
     assert again.status.chance == pytest.approx(1 - again._belief.chance_of_error(*again._state.counts()))
@@ -1013,11 +1026,12 @@ def test_whether_pages_have_two_clicks_is_told_by_a_part_of_very_many(monkeypatc
     assert of_a_part != of_all == pytest.approx(of_a_part, rel=0.4)
 
 
-def test_another_version_is_refused(tmp_path):
+@pytest.mark.parametrize("version", [1, 3, 5])
+def test_another_version_is_refused(version, tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '5' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 5, this one reads 4\\)"):
+        db.execute(f"UPDATE meta SET value = '{version}' WHERE key = 'version'")
+    with pytest.raises(ValueError, match=rf"another version of this program \(format {version}, this one reads 4\)"):
         cb.Live.open(tmp_path)
 
 

@@ -1,5 +1,7 @@
 """The learner that stops by the posterior: its chance of error, its promise on average over the prior, its lists."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import betainc, betaincc
+from sweeps import environment
 
 import cascadebai_cli as cb
 from cascadebai_cli.engines.simulate import Trial, simulate
@@ -379,3 +382,9 @@ def test_items_without_a_click_or_with_clicks_alone_are_not_told_apart(clicks, l
     found = chance_of_error(a, b, inside, 0.0, np.full(a.shape, 1 / components))
     assert found > exact - 1e-6
     assert found < exact + 0.005 or 0 not in clicks  # near 1 floats tell less, and more counts as wrong
+
+
+def test_a_worker_without_posteriors_loads_nothing_for_them():
+    code = "import sys, cascadebai_cli.running.worker; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert not {"scipy", "numpy.polynomial"} & set(loaded.stdout.split())
