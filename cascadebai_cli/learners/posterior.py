@@ -65,8 +65,7 @@ _RARE = 1e-9
 
 @cache
 def _gauss() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return nodes and weights of a panel `[-1, 1]`, and the weights by which values at the nodes give the integral
-    from each node to its end."""
+    """Return what integrates over a panel `[-1, 1]`: nodes, weights, and weights for the integral from each node on."""
     from numpy.polynomial import legendre  # as `scipy.special` below: a worker without posteriors does not load it
 
     nodes, weights = legendre.leggauss(10)
