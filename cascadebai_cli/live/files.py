@@ -219,8 +219,10 @@ def _told_in(
         fault = "its rows are those of items that were shown, and nothing says which were clicked"
         remedy = "name it with --clicks, or give one row for each page"
         raise ConfigError(f"{name} has no column clicked: {fault}; {remedy}; nothing was taken")
-    unsaid: list[Any] | None = [] if is_wide and not has_zeros else None
-    return [(line, Told(page, clicks[part], skips.get(part, unsaid), is_wide)) for part, (line, page) in begins.items()]
+    told = [
+        Told(page, clicks[part], skips.get(part), of_items if is_wide else None) for part, (_, page) in begins.items()
+    ]
+    return [(line, one) for (line, _), one in zip(begins.values(), told, strict=True)]
 
 
 def _refuse(name: str, line: object, sentence: str) -> NoReturn:

@@ -48,14 +48,14 @@ class Told(NamedTuple):
     """What is said of a page, by its number or its name in files; all of it must fit the page.
 
     What was `clicked`, and what it is said of that it was `skipped`, are names of items, positions from 1, or pairs of
-    both; if there is a list of the latter, each item that counts is in one of the two. With `of_all`, items that the
-    page does not show may be said to be skipped.
+    both; if there is a list of the latter, each item that counts is in one of the two. `columns` are the items of which
+    a table speaks: the page shows no other ones, and those that it does not show may be said to be skipped.
     """
 
     page: Any
     clicked: Any
     skipped: Sequence[Any] | None = None
-    of_all: bool = False
+    columns: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -362,13 +362,15 @@ class Live:
             raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
         items, known = self._state.page(page := int(page))
         shown = self._names(items)
-        skipped = [one for one in told.skipped or () if one in shown or not told.of_all]
+        skipped = [one for one in told.skipped or () if one in shown or told.columns is None]
         clicks, skips = (_places(page, shown, said) for said in (told.clicked, skipped))
         outcomes = np.isin(np.arange(len(items)), clicks)
         looked = np.flatnonzero(self.terms.looked(outcomes[None])[0]).tolist()
         for place in set(clicks).intersection(skips):
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
-        for place in sorted({*looked} - {*clicks, *skips}) if told.skipped is not None else ():
+        unsaid = {*looked} - {*clicks, *skips} if told.skipped is not None else set()
+        without = {place for place, name in enumerate(shown) if name not in (told.columns or shown)}
+        for place in sorted(unsaid | without):
             sentence = f"page {page} shows {shown[place]}, of which the file says neither 0 nor 1, as it does of other"
             raise ConfigError(f"{sentence} items of this page; give each item of the page a row, or a column")
         if known is None:
