@@ -263,8 +263,9 @@ def _first(low: Mapping[str, str], called: Sequence[str], items: Sequence[str]) 
 def _row_an_item(rows: pd.DataFrame, name: str, of_items: Sequence[str], has_zeros: bool) -> pd.DataFrame:
     """Return a row for each item of a page, given columns for the items; nothing means 0 where there are no zeros."""
     for line in rows.index[(rows[of_items] == "").all(axis=1)] if has_zeros else ():
-        sentence = f"page {rows['page'][line]} has neither a 0 nor a 1, though other pages have a 0 for what was not"
-        _refuse(name, line, f"{sentence} clicked; write 0, or leave the page out if nobody looked at it")
+        page = rows["page"][line] or "without a name"
+        sentence = f"page {page} has neither a 0 nor a 1, though other pages have a 0 for what was not clicked"
+        _refuse(name, line, f"{sentence}; write 0, or leave the page out if nobody looked at it")
     cells = (
         rows[["page", *of_items]]
         .melt("page", of_items, "item", "clicked", ignore_index=False)
