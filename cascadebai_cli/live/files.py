@@ -173,8 +173,6 @@ def take(
 
 _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "clicked": ["clicked", "click", "clicks"]}
 """Columns, and what they are called in a file if nothing else is said."""
-
-
 _SECOND = (
     "has a second row with another item or position, and no column clicked says which rows are clicks; name this "
     "column with --clicks, add one of 0 and 1, or keep one row for each page"
@@ -185,6 +183,30 @@ def _told_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> list[tuple[int, Told]]:
     """Return what the file says of each page, and its first line there; of each row if each row is a page."""
+    rows, of_items = _rows_in(file, name, terms, names, separator)
+    is_a_page = of_items is not None or "clicked" not in rows
+    begins: dict[int, tuple[int, int]] = {}  # of each page, or of each row that is one: its first line and its number
+    clicks, skips = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+    for line, page, one, click in _read(rows, name, terms):
+        part = line if is_a_page else page
+        begins.setdefault(part, (line, page))
+        if one is not None:
+            (clicks if click else skips)[part].append(one)
+    if not begins:
+        raise ConfigError(f"{name} has no rows below the header; nothing was taken")
+    first = {page: part for part, (_, page) in reversed(begins.items())}
+    for part, (line, page) in begins.items():
+        now, before = clicks[part], clicks[first[page]]
+        if now != before:
+            twice = f"is there twice, with other clicks on line {first[page]}"
+            _refuse(name, line, f"page {page} {_SECOND if now and before and 'clicked' not in rows else twice}")
+    return [(line, Told(page, clicks[part], skips.get(part), of_items)) for part, (line, page) in begins.items()]
+
+
+def _rows_in(
+    file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
+) -> tuple[pd.DataFrame, list[str] | None]:
+    """Return the rows of a file, and the columns of items from which they were made if it had such columns."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     sheet = _whole_sheet(file, name, separator)
@@ -196,33 +218,15 @@ def _told_in(
         raise ConfigError(
             f"{name} has the columns {', '.join(sheet.header)}; it needs {needed}, or a column for each item"
         )
-    has_zeros = is_wide and any((marks_of(rows[column]) == 0).any() for column in of_items)
     if is_wide:
-        rows = _row_an_item(rows, name, of_items, has_zeros)
-    marked = "clicked" in rows
-    begins: dict[int, tuple[int, int]] = {}  # of each page, or of each row that is one: its first line and its number
-    clicks, skips = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
-    for line, page, one, click in _read(rows, name, terms):
-        part = line if is_wide or not marked else page
-        begins.setdefault(part, (line, page))
-        if one is not None:
-            (clicks if click else skips)[part].append(one)
-    if not begins:
-        raise ConfigError(f"{name} has no rows below the header; nothing was taken")
-    first = {page: part for part, (_, page) in reversed(begins.items())}
-    for part, (line, page) in begins.items():
-        now, before = clicks[part], clicks[first[page]]
-        if now != before:
-            twice = f"is there twice, with other clicks on line {first[page]}"
-            _refuse(name, line, f"page {page} {_SECOND if now and before and not marked else twice}")
-    if not marked and terms.page_size == 1 and {"item", "position"} <= set(rows) and all(clicks.values()):
+        has_zeros = any((marks_of(rows[column]) == 0).any() for column in of_items)
+        return _row_an_item(rows, name, of_items, has_zeros), of_items
+    both = terms.page_size == 1 and "clicked" not in rows and {"item", "position"} <= set(rows)
+    if both and len(rows) and (rows[["item", "position"]] != "").any(axis=1).all():
         fault = "its rows are those of items that were shown, and nothing says which were clicked"
         remedy = "name it with --clicks, or give one row for each page"
         raise ConfigError(f"{name} has no column clicked: {fault}; {remedy}; nothing was taken")
-    told = [
-        Told(page, clicks[part], skips.get(part), of_items if is_wide else None) for part, (_, page) in begins.items()
-    ]
-    return [(line, one) for (line, _), one in zip(begins.values(), told, strict=True)]
+    return rows, None
 
 
 def _refuse(name: str, line: object, sentence: str) -> NoReturn:
