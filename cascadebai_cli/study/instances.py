@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -213,6 +214,7 @@ class _InstanceEntry(Entry):
         """Hash of the user's code that makes the weights; `None` if there is none."""
         return None
 
+    @abstractmethod
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """Return the function that gives the items at each point of the grid.
 
@@ -223,14 +225,21 @@ class _InstanceEntry(Entry):
         This method, or the function that it returns, raises:
             PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
         """
-        return self._items
-
-    def _items(self, L: int, K: int) -> Items:
-        """Return the items at a point of the grid, for a family that needs neither folder nor seed."""
-        raise NotImplementedError
 
     def _weight(self, key: str, L: int, K: int) -> float:
         return _weight_of(getattr(self, key), {"K": K, "L": L}, key)
+
+
+class _Plain(ABC):
+    """A family that needs neither folder nor seed."""
+
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """Return the function that gives the items at each point of the grid."""
+        return self._items
+
+    @abstractmethod
+    def _items(self, L: int, K: int) -> Items:
+        """Return the items at a point of the grid."""
 
 
 class SizedEntry(_InstanceEntry):
@@ -275,7 +284,7 @@ def _importable(name: str, info: ValidationInfo) -> str:
     return name
 
 
-class Own(SizedEntry):
+class Own(_Plain, SizedEntry):
     """Weights from a function of your own; further keys are passed to it by name."""
 
     model_config = ConfigDict(extra="allow")
@@ -334,7 +343,7 @@ def _options(function: Callable[..., Any]) -> list[str] | None:
 # --- Families with a formula in the item's index `i`, from 1 to L, and families that draw their weights -------------
 
 
-class ByFormula(SizedEntry):
+class ByFormula(_Plain, SizedEntry):
     """The weight of item `i` is given by a formula in `i`, `K` and `L`."""
 
     family: Annotated[Literal["formula"], _FAMILY]
@@ -385,7 +394,7 @@ def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
 # --- Instance entries of a config: one class for each family, with its keys and the making of its weights -----------
 
 
-class TwoLevel(SizedEntry):
+class TwoLevel(_Plain, SizedEntry):
     """`K` items have the weight `w_star`, the other `L - K` have `w_prime`."""
 
     family: Annotated[Literal["two_level"], _FAMILY]
@@ -396,7 +405,7 @@ class TwoLevel(SizedEntry):
         return problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
-class Linear(SizedEntry):
+class Linear(_Plain, SizedEntry):
     """`L` weights evenly spaced from `w_max` to `w_min`."""
 
     family: Annotated[Literal["linear"], _FAMILY]
@@ -413,7 +422,7 @@ def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
     return weights
 
 
-class Explicit(_InstanceEntry):
+class Explicit(_Plain, _InstanceEntry):
     """A list of weights."""
 
     family: Annotated[Literal["explicit"], _FAMILY]
