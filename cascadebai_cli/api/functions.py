@@ -30,8 +30,6 @@ from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
-from cascadebai_cli.workflows.sweep import Backend
-from cascadebai_cli.workflows.sweep import simulate as simulated
 from cascadebai_cli.workflows.tables import promised
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ def simulate(
         record=record,
         trace_at=trace_at,
     )
-    return simulated(study, backend=Backend(n_jobs=checked("n_jobs", int, n_jobs)), watch=Onlooker(progress))
+    return work.simulate(study, backend=_backend(n_jobs), watch=Onlooker(progress))
 
 
 # --- `bounds`: the bounds of an instance ----------------------------------------------------------------------------
@@ -345,8 +343,7 @@ def sweep(
             raise, there are warnings, and their cells have fewer rows.
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
-    read, backend = _study(study, keys), Backend(n_jobs=checked("n_jobs", int, n_jobs))
-    fresh = checked("fresh", bool, fresh)
+    read, backend, fresh = _study(study, keys), _backend(n_jobs), checked("fresh", bool, fresh)
     read.refuse_too_many_rows()
 
     def into(directory: Path, *, passing: bool = False) -> Results:
@@ -364,6 +361,11 @@ def sweep(
         if not (directory / FAILURES).exists():
             shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _backend(n_jobs: Any) -> work.Backend:
+    """Return the backend with `n_jobs` processes of this machine."""
+    return work.Backend(n_jobs=checked("n_jobs", int, n_jobs))
 
 
 def _study(study: object, keys: Mapping[str, Any]) -> Study:
@@ -443,8 +445,7 @@ def plan(
     """
     file = log if isinstance(log, pd.DataFrame) else path_of("log", log, "a table, or the path of a CSV file")
     layout, wanted = planned.read_options(options)
-    backend = Backend(n_jobs=checked("n_jobs", int, n_jobs))
-    done = planned.plan(file, layout, wanted, backend=backend, watch=Onlooker(progress))
+    done = planned.plan(file, layout, wanted, backend=_backend(n_jobs), watch=Onlooker(progress))
     if done.failed:
         raise CascadeError("a run failed, so that nothing is known")
     return Plan(done)

@@ -19,7 +19,7 @@ from cascadebai_cli.study.fields import Context, KeyPath, mistakes, show
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 from cascadebai_cli.text import for_table, quoted, shortened
 
-__all__ = ["Override", "Study", "read_value"]  # and what is defined here
+__all__ = ["Override", "Study", "load_study", "setting", "stored_study", "study_of"]
 
 # --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
 
