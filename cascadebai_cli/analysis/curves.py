@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.cells import LearnerEntry
 from cascadebai_cli.study.fields import as_place
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 # --- The regressors of fits: formulas in the axis of a curve, such as `K^2` or `log(L)` -----------------------------
 
-_Floats = NDArray[np.float64]
-_Regressor = Callable[[_Floats], _Floats]
+_Regressor = Callable[[FloatArray], FloatArray]
 
 _USUAL: Mapping[str, _Regressor] = MappingProxyType(
     {"%s": np.positive, "%s^2": np.square, "sqrt(%s)": np.sqrt, "log(%s)": np.log}
@@ -91,14 +91,14 @@ class ScalingFit:
     p_value: float
     n_points: int
     aic: float
-    covariance: _Floats
+    covariance: FloatArray
     x: str = "K"
 
-    def predict(self, values: ArrayLike) -> _Floats:
+    def predict(self, values: ArrayLike) -> FloatArray:
         """Return the fitted mean steps at values of the axis, in the same shape."""
         return np.asarray(_design(np.asarray(values, dtype=float), self.model, self.x) @ [self.c1, self.c2])
 
-    def band(self, values: ArrayLike, level: float = 0.95) -> tuple[_Floats, _Floats]:
+    def band(self, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper pointwise confidence limits of the fitted mean at values of the axis."""
         from scipy import stats
 
@@ -175,7 +175,7 @@ def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Sl
     return _Slope(float(found.params[0]), float(low), float(high))
 
 
-def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[_Floats, _Floats]:
+def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArray, FloatArray]:
     at, y = np.asarray(values, dtype=float), np.asarray(mean_steps, dtype=float)
     if at.shape != y.shape or at.ndim != 1:
         raise ConfigError(f"{x} of shape {at.shape} and means of shape {y.shape} do not pair up")
@@ -192,11 +192,11 @@ def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[_Floats,
     return at, y
 
 
-def _design(values: _Floats, model: str, x: str) -> _Floats:
+def _design(values: FloatArray, model: str, x: str) -> FloatArray:
     return np.column_stack([_regressor(model, x)(values), np.ones_like(values)])
 
 
-def _ols(y: _Floats, design: _Floats) -> Any:
+def _ols(y: FloatArray, design: FloatArray) -> Any:
     from statsmodels.regression.linear_model import OLS  # takes a second to load, so only when there is a fit
 
     results = OLS(y, design).fit()
@@ -207,7 +207,7 @@ def _ols(y: _Floats, design: _Floats) -> Any:
     return results
 
 
-def _constant(model: str, y: _Floats, x: str) -> ScalingFit:
+def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
     # Nothing varies, so there is no share of the variance to explain; rounding would invent one.
     nan, none = float("nan"), np.zeros((2, 2))
     return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none, x)
@@ -255,10 +255,10 @@ class Means:
         trials: number of trials of each mean, at least 2.
     """
 
-    at: _Floats
-    mean: _Floats
-    se: _Floats
-    trials: _Floats
+    at: FloatArray
+    mean: FloatArray
+    se: FloatArray
+    trials: FloatArray
     x: str = "K"
 
     def fit(self, model: str, *, weighted: bool = True) -> _MeasuredFit:
@@ -268,7 +268,7 @@ class Means:
         pull = _pull(design, root)
         return _MeasuredFit(model, self._sum(pull[0]), self._sum(pull[1]), *self._lack(design @ pull, root))
 
-    def band(self, model: str, values: ArrayLike, level: float = 0.95) -> tuple[_Floats, _Floats]:
+    def band(self, model: str, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper pointwise confidence limits of the curve fitted with equal weights.
 
         They come from the noise of the trials, and are wider by the root of the lack of fit if that is above 1 (Birge,
@@ -294,13 +294,13 @@ class Means:
         return _Estimate(b, found.se / abs(pull[0] @ self.mean), found.freedom)
 
     @cached_property
-    def _precision(self) -> _Floats:
+    def _precision(self) -> FloatArray:
         """Reciprocal standard errors, smoothed by a power law in the means, as each single one is rough itself."""
         log, spread = np.log(self.mean), np.log(self.se * np.sqrt(self.trials))
         line = np.polyfit(log, spread, 1) if np.ptp(log) > 1e-6 else [0.0, spread.mean()]
         return np.asarray(np.sqrt(self.trials) / np.exp(np.polyval(line, log)))
 
-    def _sum(self, weights: _Floats) -> _Estimate:
+    def _sum(self, weights: FloatArray) -> _Estimate:
         """Return sums of the means with weights of shape `(..., n)`."""
         shares = (weights * self.se) ** 2
         variance = shares.sum(axis=-1)
@@ -308,7 +308,7 @@ class Means:
             weights @ self.mean, np.sqrt(variance), variance**2 / (shares**2 / (self.trials - 1)).sum(axis=-1)
         )
 
-    def _lack(self, hat: _Floats, root: _Floats) -> tuple[float, float]:
+    def _lack(self, hat: FloatArray, root: FloatArray) -> tuple[float, float]:
         """Return the lack of fit and its p-value: Box's F as in Brunner, Dette and Munk (1997), for unequal errors."""
         from scipy import stats
 
@@ -320,7 +320,7 @@ class Means:
         return lack, float(stats.f.sf(lack, own.sum() ** 2 / above, own.sum() ** 2 / below))
 
 
-def _power_of(model: str, values: _Floats, x: str) -> float:
+def _power_of(model: str, values: FloatArray, x: str) -> float:
     """Return the `b` for which a model is `c1 x^b + c2` on the range of the values, 0 for a logarithm; nan if none."""
     at = np.linspace(np.min(values), np.max(values), 25)
     try:
@@ -332,7 +332,7 @@ def _power_of(model: str, values: _Floats, x: str) -> float:
     return b if _missed(at, y, np.ones(25), b) < 1e-8 * y.var() else float("nan")
 
 
-def _power(at: _Floats, y: _Floats, root: _Floats) -> float:
+def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
     """Return the exponent whose curve is nearest; nan if that is the first or the last of `_POWERS`."""
     from scipy import optimize
 
@@ -343,19 +343,19 @@ def _power(at: _Floats, y: _Floats, root: _Floats) -> float:
     return float(optimize.minimize_scalar(lambda b: _missed(at, y, root, b), bounds=ends, **how).x)
 
 
-def _missed(at: _Floats, y: _Floats, root: _Floats, b: float) -> float:
+def _missed(at: FloatArray, y: FloatArray, root: FloatArray, b: float) -> float:
     """Return the weighted mean square of the residuals of `c1 x^b + c2`."""
     design = np.column_stack([_box_cox(at, b), np.ones_like(at)])
     return float(((root * (y - design @ (_pull(design, root) @ y))) ** 2).mean())
 
 
-def _box_cox(at: _Floats, b: float) -> _Floats:
+def _box_cox(at: FloatArray, b: float) -> FloatArray:
     """Return `(u^b - 1) / b`, or `log u` for `b = 0`; `u` is `at` over its geometric mean (Box and Cox, 1964)."""
     log = np.log(at) - np.log(at).mean()
     return np.asarray(np.expm1(b * log) / b if abs(b) > 1e-9 else log)
 
 
-def _pull(design: _Floats, root: _Floats) -> _Floats:
+def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
     """Return the matrix that maps means to coefficients of weighted least squares, shape `(p, n)`."""
     scale = np.abs(design).max(axis=0)
     return np.asarray(np.linalg.pinv(root[:, None] * design / scale) * root / scale[:, None])
@@ -401,7 +401,7 @@ class Curve:
         return f"{self.key['instance']}, {self.key['learner']}"
 
     @property
-    def values(self) -> _Floats:
+    def values(self) -> FloatArray:
         """Values of the axis, shape `(n,)`."""
         return self.points[self.x].to_numpy(dtype=float)
 
@@ -426,7 +426,7 @@ class Curve:
         return f"{self.x} = {', '.join(map(value_text, self.points.loc[self.points['n_capped'] > 0, self.x]))}"
 
     @property
-    def steps(self) -> _Floats:
+    def steps(self) -> FloatArray:
         """Mean steps at each value of the axis, shape `(n,)`."""
         return self.points["mean_steps"].to_numpy(dtype=float)
 

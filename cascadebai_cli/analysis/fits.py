@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from cascadebai_cli.analysis.curves import Curve, ScalingFit, fit_scaling, models_of
 from cascadebai_cli.analysis.results import StudyResults
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     BUDGETS_CSV,
@@ -225,7 +226,6 @@ def _slopes_printed(slopes: pd.DataFrame) -> Table:
 
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
-_Values = NDArray[np.float64]
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
 _LARGEST_LOG = 500.0
 """Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
@@ -267,7 +267,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def _paired_comparison(ours: _Values, theirs: _Values, level: float = 0.95) -> dict[str, float]:
+def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
@@ -463,7 +463,7 @@ def _rows_of_budgets(results: StudyResults) -> Iterator[dict[str, Any]]:
         }
 
 
-def falls_below(budgets: _Values, rates: _Values, level: float, least: float) -> float:
+def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: float) -> float:
     """Return the budget from which on rates are below a level, with log rates interpolated between budgets.
 
     Args:

@@ -272,7 +272,7 @@ class State:
         return np.array(self._db.execute("SELECT * FROM looks").fetchall(), np.int64).reshape(-1, 5)
 
     def history(self, every: int = 1) -> tuple[IntArray, BoolArray]:
-        """Return the items of every so manieth page, in the order in which they were told, and which were clicked.
+        """Return the items of each `every`-th page, in the order in which they were told, and which were clicked.
 
         Both have the shape `(n, page_size)`.
         """

@@ -16,9 +16,9 @@ from shutil import disk_usage
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.cluster import on_cluster
 from cascadebai_cli.running.interrupts import interrupts_held, one_interrupt
 from cascadebai_cli.running.watch import Follower, now_and_then
@@ -62,8 +62,6 @@ def _gb(value: int) -> str:
 
 # --- Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side ------------
 
-_Trials = NDArray[np.int64]
-"""Numbers of some trials of a cell."""
 _Place = tuple[int, int]
 """Position of a cell, and number of a trial."""
 
@@ -83,7 +81,7 @@ class _BlockQueue:
     trials that run faster side by side; those that come back paused are dealt out again once all tasks are done.
     """
 
-    def __init__(self, cells: Sequence[Cell], missing: Sequence[_Trials], workers: int) -> None:
+    def __init__(self, cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
         self.workers = workers
         self._groups = [(cell.instance, cell.learner) for cell in cells]
         self._cells, self._missing = cells, missing
@@ -147,13 +145,13 @@ class _BlockQueue:
         return _block(self._cells, index, trials)._replace(twice=bool(twice))
 
 
-def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | _Trials) -> Block:
+def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | IntArray) -> Block:
     return Block(replace(cells[index], items=()), index, tuple(map(int, trials)))
 
 
 def _dealt(
     cells: Sequence[Cell],
-    missing: Sequence[_Trials] | Mapping[int, _Trials],
+    missing: Sequence[IntArray] | Mapping[int, IntArray],
     together: Sequence[int],
     workers: int,
     begun: Mapping[_Place, Begun],
@@ -181,7 +179,7 @@ def _dealt(
 
 
 def _paths(
-    cells: Sequence[Cell], missing: Sequence[_Trials] | Mapping[int, _Trials], group: Sequence[int]
+    cells: Sequence[Cell], missing: Sequence[IntArray] | Mapping[int, IntArray], group: Sequence[int]
 ) -> list[list[_Place]]:
     """Return the trials of a group of cells; those asked at several budgets of the same run are together."""
     paths: dict[tuple[str, int], list[_Place]] = {}
@@ -276,7 +274,7 @@ class Backend:
                 "such as tcp://127.0.0.1:8786; the protocol is tcp, tls, ws or wss"
             )
 
-    def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[_Trials]) -> None:
+    def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[IntArray]) -> None:
         """Raise `ConfigError` for trials that take more memory than this machine has, unless a cluster runs them."""
         if self.name == "dask" or (there := _machine_memory()) is None:
             return
@@ -322,7 +320,7 @@ def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, tr
 
 def collect(
     cells: Sequence[Cell],
-    numbers: Sequence[_Trials],
+    numbers: Sequence[IntArray],
     settings: Settings,
     backend: Backend,
     follower: Follower,
@@ -355,7 +353,7 @@ def collect(
 
 def _results(
     cells: Sequence[Cell],
-    numbers: Sequence[_Trials],
+    numbers: Sequence[IntArray],
     settings: Settings,
     backend: Backend,
     follower: Follower,

@@ -13,9 +13,9 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
@@ -30,8 +30,6 @@ from cascadebai_cli.study.config import Study
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
-_Trials = NDArray[np.int64]
-"""Numbers of some trials of a cell."""
 _MOST_SHARDS = 100_000
 
 
@@ -62,9 +60,9 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def takes(self, position: int, trials: _Trials) -> _Trials:
+    def takes(self, position: int, trials: IntArray) -> IntArray:
         """Return those of the trials that are in this shard, for the cell at a position of the grid."""
-        part: _Trials = trials[(trials + position) % self.of == self.number - 1]
+        part: IntArray = trials[(trials + position) % self.of == self.number - 1]
         return part
 
     def share(self, position: int, trials: int) -> int:
@@ -189,7 +187,7 @@ class There:
         return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
 
     @cached_property
-    def missing(self) -> list[_Trials]:
+    def missing(self) -> list[IntArray]:
         """Trials to run of each cell; where the rows decide how many are enough, more may follow after these."""
         wanted = self.sweep.wanted
         missing = [self.stored.missing(cell_id, trials, wanted) for cell_id, trials in self.limits.items()]
@@ -222,7 +220,7 @@ class OpenSweep:
         self._manifest = _continued(self.sweep.manifest, there.manifest, any(map(len, there.missing)))
 
     @property
-    def missing(self) -> list[_Trials]:
+    def missing(self) -> list[IntArray]:
         """Trials of each cell that are missing now and have not failed in this process."""
         return [
             np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
@@ -258,7 +256,7 @@ class OpenSweep:
             self.held.check()
             raise
 
-    def _run(self, missing: Sequence[_Trials], settings: Settings, backend: Backend, follower: Follower) -> None:
+    def _run(self, missing: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower) -> None:
         backend.refuse_too_large(self.sweep.cells, missing)
         self._manifest.write(self.sweep.directory)
         with self._journal() as journal:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.store.columns import (
     ANSWERS_CSV,
     CELL,
@@ -370,7 +371,7 @@ class Stored:
         rows = self.rows[~np.isin(self.rows["cell"], gone)]
         return replace(self, rows=rows, damaged=0, size=0, recorded=recorded)
 
-    def missing(self, cell_id: str, trials: int, wanted: Recording | None = None) -> NDArray[np.int64]:
+    def missing(self, cell_id: str, trials: int, wanted: Recording | None = None) -> IntArray:
         """Return the numbers below `trials` of the trials that a cell lacks, or of which a record lacks, ascending."""
         rows = self.of(cell_id)
         if wanted and wanted.names:
@@ -408,12 +409,12 @@ class Stored:
                     yield f"{start},{trial},{','.join(fields)}\n"
 
 
-def _lacks(rows: NDArray[Any], name: str) -> NDArray[np.bool_]:
+def _lacks(rows: NDArray[Any], name: str) -> BoolArray:
     """Return which rows lack a value because they are older than their column."""
     return np.asarray((rows[name] < 0) & (name in LATER))
 
 
-def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> BoolArray:
     """Return `TrialRow.contradicts` for each row and another one of the same trial."""
     unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
     return np.asarray(np.any(unequal, axis=0))
@@ -426,7 +427,7 @@ def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
     return kept
 
 
-def _repeats(rows: NDArray[Any]) -> NDArray[np.bool_]:
+def _repeats(rows: NDArray[Any]) -> BoolArray:
     """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
     return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
 

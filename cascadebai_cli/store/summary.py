@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, stdtrit
 
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.study.fields import Enough
@@ -51,7 +52,7 @@ def t_quantile(n: int, level: float = 0.95) -> float:
     return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan
 
 
-def mean_interval(values: NDArray[np.float64], level: float = 0.95, *, positive: bool = False) -> MeanInterval:
+def mean_interval(values: FloatArray, level: float = 0.95, *, positive: bool = False) -> MeanInterval:
     """Return the mean of some values and its t interval, whose ends are nan for a single value.
 
     Args:
@@ -124,8 +125,10 @@ def misses_aim(trials: int | Enough, rows: Any) -> bool:
 
 def likely_number(trials: int | Enough, rows: Any) -> int:
     """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
-    if isinstance(trials, int) or len(rows) < 2:
-        return trials if isinstance(trials, int) else trials.at_least
+    if isinstance(trials, int):
+        return trials
+    if len(rows) < 2:
+        return trials.at_least
     return math.ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
 
 
@@ -204,18 +207,16 @@ def _aim(rule: int | Enough, rows: Any) -> dict[str, int]:
     return {} if isinstance(rule, int) else {"aim_missed": int(misses_aim(rule, rows))}
 
 
-def _statistics(
-    steps: NDArray[np.float64], observations: NDArray[np.float64], stopped: NDArray[np.bool_], wrong: NDArray[np.bool_]
-) -> dict[str, Any]:
+def _statistics(steps: FloatArray, observations: FloatArray, stopped: BoolArray, wrong: BoolArray) -> dict[str, Any]:
     return {**_means(steps, observations), **_errors(int(stopped.sum()), int(wrong.sum()), len(steps))}
 
 
-def _right(budget: int, right: NDArray[np.float64]) -> dict[str, Any]:
+def _right(budget: int, right: FloatArray) -> dict[str, Any]:
     mean = mean_interval(right)
     return {"budget": budget, "mean_right": mean.value, "right_low": mean.low, "right_high": mean.high}
 
 
-def _means(steps: NDArray[np.float64], observations: NDArray[np.float64]) -> dict[str, Any]:
+def _means(steps: FloatArray, observations: FloatArray) -> dict[str, Any]:
     n, names = len(steps), ("mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high")
     return {
         "n": n,
@@ -233,12 +234,12 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
 # --- Quantiles of the steps of a cell, which no file holds ----------------------------------------------------------
 
 
-def _rank_of(share: float, n: ArrayLike) -> NDArray[np.int64]:
+def _rank_of(share: float, n: ArrayLike) -> IntArray:
     """Return the rank, from 1, of the value that is this quantile of `n` values."""
     return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
 
 
-def quantiles_of(steps: NDArray[np.float64], level: float = 0.95) -> dict[str, float]:
+def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
 
     The ends of an interval are values too, of ranks that hold whatever the distribution is (binomial); nan if there

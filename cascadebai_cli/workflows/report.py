@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.cells import averaged, cells_with
 from cascadebai_cli.analysis.claims import claims_of_config
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import cells_printed, figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
@@ -387,7 +387,7 @@ def _weights_in_words(results: StudyResults) -> Iterator[tuple[str, str, str, st
             yield str(name), str(L), str(K), _levels(weights)
 
 
-def _levels(weights: NDArray[np.float64], most: int = 12) -> str:
+def _levels(weights: FloatArray, most: int = 12) -> str:
     """Return weights in descending order, equal ones once with their number."""
     levels, times = np.unique(weights, return_counts=True)
     words = [
